@@ -1,0 +1,1 @@
+"""PTX: declarations of the instruction set, tree, reader, printer, checker."""

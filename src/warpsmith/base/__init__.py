@@ -1,0 +1,4 @@
+"""What every room stands on: errors, findings, source places, architectures, types, tiles.
+
+Standard library only.
+"""

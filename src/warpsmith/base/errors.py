@@ -1,0 +1,81 @@
+"""The exceptions of Warpsmith. All derive from `WarpsmithError`; a message is what, where, what to write instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warpsmith.base.findings import Finding
+    from warpsmith.base.source import Span
+
+__all__ = [
+    "CapabilityError",
+    "DeclarationError",
+    "InputError",
+    "KernelError",
+    "PtxError",
+    "SimulationError",
+    "ToolError",
+    "WarpsmithError",
+]
+
+
+class WarpsmithError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class InputError(WarpsmithError):
+    """The caller gave something unusable: a missing file, a wrong argument, an unknown kernel."""
+
+
+class CapabilityError(WarpsmithError):
+    """What was asked for is recognised and refused by name, because it is not modelled."""
+
+
+class DeclarationError(WarpsmithError):
+    """A row of an instruction table contradicts the legend or another row."""
+
+
+class ToolError(WarpsmithError):
+    """An external tool is missing or failed."""
+
+
+class KernelError(WarpsmithError):
+    """A DSL call is wrong; the message carries the user's Python line."""
+
+
+class PtxError(WarpsmithError):
+    """PTX text is not accepted. `.problems` lists every problem found, in source order."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(p) for p in self.problems))
+
+
+class SimulationError(WarpsmithError):
+    """A simulated launch had findings of severity error. `.findings` lists them."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(str(f) for f in self.findings))
+
+
+class Problem:
+    """One complaint about source text: message, place and a hint what to write instead."""
+
+    __slots__ = ("hint", "message", "span")
+
+    def __init__(self, message: str, span: Span | None, hint: str = "") -> None:
+        self.message = message
+        self.span = span
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [f"{self.span}: error: {self.message}" if self.span else f"error: {self.message}"]
+        if self.span and (caret := self.span.caret()):
+            lines.append(caret)
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
