@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import final
 
 from warpsmith.base.errors import InputError
@@ -52,7 +52,7 @@ class Arch:
 ARCHITECTURES = tuple(_FIRST_PTX)
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_arch(name: str) -> Arch:
     """Return the architecture called `name`; raise `InputError` for one this package does not know."""
     m = re.fullmatch(r"sm_(\d+)([af]?)", name)
@@ -93,7 +93,7 @@ class Requirement:
         return self.text
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_requirement(text: str) -> Requirement:
     """Parse `sm_80+`, `sm_90a,sm_100f`, …; raise `InputError` on anything else."""
     out: list[tuple[int, str]] = []

@@ -28,7 +28,6 @@ __all__ = [
     "Item",
     "Label",
     "Loc",
-    "Module",
     "Name",
     "Operand",
     "PairOperand",
@@ -281,7 +280,17 @@ class Comment:
 
 
 Statement = (
-    Instruction | Label | Loc | Pragma | RegisterDeclaration | Variable | BranchTargets | CallPrototype | Directive | Scope | Comment
+    Instruction
+    | Label
+    | Loc
+    | Pragma
+    | RegisterDeclaration
+    | Variable
+    | BranchTargets
+    | CallPrototype
+    | Directive
+    | Scope
+    | Comment
 )
 
 
@@ -325,37 +334,3 @@ class Section:
 
 
 Item = Function | Variable | FileDirective | Section | Pragma | Directive | Comment
-
-
-@dataclass(slots=True)
-class Module:
-    """A PTX module."""
-
-    version: tuple[int, int]
-    target: list[str]
-    """`.target` words: the architecture, then options (`debug`, `texmode_independent`, …)."""
-    address_size: int = 64
-    items: list[Item] = field(default_factory=list)
-    name: str = "<module>"
-    """File name or `<string>`, for messages."""
-
-    @property
-    def arch(self) -> str:
-        """Architecture of `.target`, e.g. `sm_90a`."""
-        return self.target[0]
-
-    def functions(self) -> list[Function]:
-        """All functions in order."""
-        return [i for i in self.items if isinstance(i, Function)]
-
-    def entry(self, name: str) -> Function:
-        """The entry (or function) called `name`; KeyError otherwise."""
-        for f in self.functions():
-            if f.name == name and f.body is not None:
-                return f
-        raise KeyError(name)
-
-    def __str__(self) -> str:
-        from warpsmith.assembly.ptx.printer import print_module  # noqa: PLC0415  (tree and printer name each other)
-
-        return print_module(self)
