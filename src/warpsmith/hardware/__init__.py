@@ -1,0 +1,1 @@
+"""What needs both sides: capturing from the GPU, replaying what was captured, the simulator against the GPU."""
