@@ -77,7 +77,7 @@ def tiled(rank: int, **changes: Any) -> Case:
 
 def im2col(rank: int, **changes: Any) -> Case:
     """Return the plain im2col case of `rank` (3 … 5) with some fields changed."""
-    dim = [256, 64, 32, 16, 8][: rank - 1] + [8]
+    dim = [*[256, 64, 32, 16, 8][: rank - 1], 8]
     spatial = rank - 2
     case = Case(
         "im2col", rank=rank, dim=dim, stride=packed(dim, 2), box=[], element_stride=[1] * rank,

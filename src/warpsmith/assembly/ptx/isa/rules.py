@@ -1,0 +1,38 @@
+"""Constraints that the columns of a row cannot express, by name (`rule=name`).
+
+A rule is given the match and the operands of the instruction and yields what is wrong: message, index of the operand
+concerned (None for the mnemonic) and what to write instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from warpsmith.assembly.ptx.isa.row import Match
+    from warpsmith.assembly.ptx.tree import Operand
+
+    Rule = Callable[[Match, Sequence[Operand]], Iterator["RuleProblem"]]
+
+__all__ = ["RULES", "RuleProblem", "rule"]
+
+RULES: dict[str, Rule] = {}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RuleProblem:
+    """What a rule found."""
+
+    message: str
+    operand: int | None = None
+    hint: str = ""
+
+
+def rule(function: Rule) -> Rule:
+    """Register a rule under its name."""
+    RULES[function.__name__] = function
+    return function
