@@ -1,0 +1,102 @@
+"""The `warpsmith` command: its verbs, and what becomes of an error."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING, final
+
+import click
+
+from warpsmith import __version__
+from warpsmith.base.errors import SimulationError, WarpsmithError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["COMMANDS", "main"]
+
+FINDINGS, BAD_INPUT, INTERNAL, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
+"""Exit statuses besides 0; the last three are those of sysexits.h and of a shell that reports a signal."""
+
+COMMANDS = {
+    "doctor": "say which tools were found, and how to get the others",
+}
+"""Verb -> its line in `warpsmith --help`; its code is the click command called `command` in `warpsmith.cli.<verb>`."""
+
+
+@final
+class _LazyGroup(click.Group):
+    """A group whose commands are imported when they are called, so that `--help` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return importlib.import_module(f"warpsmith.cli.{cmd_name}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="warpsmith")
+def group() -> None:
+    """Write, run, read and rewrite GPU machine code.
+
+    Exit status: 0 done, 1 findings of severity error, 2 bad input.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status; no input of any kind leads to a traceback."""
+    try:
+        return group.main(args=arguments, prog_name="warpsmith", standalone_mode=False) or 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return _complain("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        return BAD_INPUT
+    except SimulationError as error:
+        print(error)
+        return FINDINGS
+    except WarpsmithError as error:
+        return _complain(f"error: {error}", BAD_INPUT)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (what is buffered has nowhere to go at exit)
+        return BROKEN_PIPE
+    except OSError as error:
+        return _complain(f"error: {_describe(error)}", BAD_INPUT)
+    except MemoryError:
+        return _complain("error: out of memory; use a smaller grid or smaller arrays", BAD_INPUT)
+    except Exception as error:
+        return _complain(_internal(error), INTERNAL)
+
+
+def _complain(message: str, status: int) -> int:
+    print(f"warpsmith: {message}", file=sys.stderr)
+    return status
+
+
+def _describe(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+
+
+def _internal(error: Exception) -> str:
+    """Describe a fault of ours in three lines; the whole traceback on request."""
+    if os.environ.get("WARPSMITH_TRACEBACK"):
+        traceback.print_exception(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"internal error: {type(error).__name__}: {error}\n"
+        f"  at {os.path.basename(os.path.dirname(last.filename))}/{os.path.basename(last.filename)}:{last.lineno}\n"
+        "  this is a fault of warpsmith: please report it with the command, its input and the output of `warpsmith doctor`\n"
+        "  (WARPSMITH_TRACEBACK=1 shows where it happened)"
+    )

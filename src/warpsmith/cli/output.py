@@ -1,0 +1,45 @@
+"""What the verbs share: `--json`, and files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["json_option", "print_json", "write_whole"]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+"""The `--json` flag; the command receives it as `as_json`."""
+
+
+def print_json(value: Any) -> None:  # pyright: ignore[reportExplicitAny, reportAny]
+    """Print one JSON document."""
+    json.dump(value, sys.stdout, indent=2, default=str)
+    print()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write `data` to a temporary file beside `path` and rename it; nothing is left behind on an error."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,32 @@
+"""Settings for every test: property tests repeat exactly; `tests/tool` is deselected where its tools are missing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from warpsmith.toolchain import find_tool
+
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("repeatable")
+
+TOOL_TESTS = Path(__file__).parent / "tool"
+MISSING = [name for name in ("ptxas", "nvdisasm") if find_tool(name) is None]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out `tests/tool` without its tools, but never in CI, where they must be there."""
+    if not MISSING or os.environ.get("CI"):
+        return
+    config.hook.pytest_deselected(items=[item for item in items if TOOL_TESTS in item.path.parents])
+    items[:] = [item for item in items if TOOL_TESTS not in item.path.parents]
+
+
+def pytest_report_header() -> str | None:
+    """Say what is left out and how to get it."""
+    return f"tests/tool deselected: {' and '.join(MISSING)} not found; `warpsmith doctor` says more" if MISSING else None

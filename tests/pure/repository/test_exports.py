@@ -1,0 +1,25 @@
+"""Every module has a docstring, and every name of an `__all__` exists; its classes and functions are documented."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[3] / "src"
+MODULES = sorted(
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+    for path in (SOURCE / "warpsmith").rglob("*.py")
+    if path.name != "__main__.py"
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_exports_exist_and_are_documented(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} has no docstring"
+    exported = {export: getattr(module, export) for export in getattr(module, "__all__", ())}
+    documented = {n: v for n, v in exported.items() if inspect.isclass(v) or inspect.isfunction(v)}
+    assert [n for n, v in documented.items() if not inspect.getdoc(v)] == []
