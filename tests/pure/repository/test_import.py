@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+import warpsmith
 
 HEAVY = ("numpy", "ml_dtypes", "click", "rich")
 
 
+SOURCE = Path(warpsmith.__file__).parents[1]
+
+
 def run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment).stdout
 
 
 def test_import_takes_thirty_milliseconds_at_most() -> None:
