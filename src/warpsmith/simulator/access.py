@@ -1,0 +1,149 @@
+"""From an address to bytes: which space an address means, bounds, alignment, and the shadow of what is touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from warpsmith.simulator.memory import GLOBAL_BASE, SAFE, Space
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.simulator.lanes import Lanes
+
+__all__ = ["Located", "locate", "read", "write"]
+
+FUNCTION_PARAM = 1 << 24
+"""First address of the parameters of device functions; below are the kernel's."""
+
+
+class Located(NamedTuple):
+    """Lanes whose addresses fall in one space: flat byte indices, valid for every lane; `mask` says which count."""
+
+    space: Space
+    index: NDArray[np.int64]
+    mask: NDArray[np.bool_] | None
+
+
+def locate(x: Lanes, space: str | None, addresses: NDArray[np.int64], n: int) -> list[Located]:
+    """Find the bytes of n-byte accesses; lanes out of bounds or misaligned are reported and left out."""
+    name = (space or "").partition("::")
+    if name[0] == "shared":
+        return [_cluster(x, addresses, n) if name[2] == "cluster" else _rows(x, x.machine.shared, x.shared_base, addresses, n)]
+    if name[0] == "global":
+        return [_flat(x, x.machine.global_, addresses - GLOBAL_BASE, n, addresses)]
+    if name[0] in ("", "generic"):
+        return _generic(x, addresses, n)
+    if name[0] == "local":
+        return [_rows(x, x.machine.local, x.local_base, addresses, n)]
+    if name[0] == "const":
+        return [_flat(x, x.machine.const, addresses, n, addresses)]
+    if int(addresses.flat[0]) >= FUNCTION_PARAM:
+        return [_rows(x, x.machine.call_params, x.call_param_base, addresses - FUNCTION_PARAM, n)]
+    return [_flat(x, x.machine.params, addresses, n, addresses)]
+
+
+def _flat(x: Lanes, space: Space, index: NDArray[np.int64], n: int, addresses: NDArray[np.int64], mask: Any = None) -> Located:
+    mask = x.mask if mask is None else mask
+    safe = space.data.size - SAFE
+    if mask is not None:
+        index = np.where(mask, index, safe)
+    if int(np.bitwise_or.reduce(index, axis=None)) & space.reject[n]:
+        mask = _bad(x, space, index, n, addresses, mask)
+        index = np.where(mask, index, safe)
+    return Located(space, index, mask)
+
+
+def _rows(x: Lanes, space: Space, base: NDArray[np.int64], address: NDArray[np.int64], n: int, mask: Any = None) -> Located:
+    mask = x.mask if mask is None else mask
+    safe = space.row - SAFE
+    if mask is not None:
+        address = np.where(mask, address, safe)
+    if int(np.bitwise_or.reduce(address, axis=None)) & space.reject[n]:
+        mask = _bad(x, space, address, n, address, mask)
+        address = np.where(mask, address, safe)
+    return Located(space, address + base, mask)
+
+
+def _bad(x: Lanes, space: Space, index: NDArray[Any], n: int, addresses: NDArray[Any], mask: Any) -> NDArray[np.bool_]:
+    outside = (index < 0) | (index >= space.row)
+    misaligned = ~outside & ((index & (n - 1)) != 0)
+    active = x.everyone() if mask is None else mask
+    if (hit := outside & active).any():
+        x.machine.check.outside(x, space, addresses, n, hit)
+    if (hit := misaligned & active).any():
+        x.machine.check.misaligned(x, space, addresses, n, hit)
+    return active & ~(outside | misaligned)
+
+
+def _cluster(x: Lanes, addresses: NDArray[np.int64], n: int, mask: Any = None) -> Located:
+    """`shared::cluster`: rank + 1 above bit 24, or an address of the executing CTA's own window."""
+    mask = x.mask if mask is None else mask
+    rank = addresses >> 24
+    if not rank.any():
+        return _rows(x, x.machine.shared, x.shared_base, addresses, n, mask)
+    own = np.arange(x.c0, x.c1)[:, None]
+    first, size = x.machine.cluster_first[x.c0 : x.c1, None], x.machine.cluster_size
+    row = np.where(rank == 0, own, first + rank - 1)
+    wrong = (rank < 0) | (rank > size)
+    if wrong.any():
+        active = x.everyone() if mask is None else mask
+        if (hit := wrong & active).any():
+            x.machine.check.outside(x, x.machine.shared, addresses, n, hit)
+        mask = active & ~wrong
+        row = np.where(wrong, own, row)
+    return _rows(x, x.machine.shared, row * x.machine.shared.row, addresses & 0xFFFFFF, n, mask)
+
+
+def _generic(x: Lanes, addresses: NDArray[np.int64], n: int) -> list[Located]:
+    high = addresses >> 40
+    active = x.mask
+    chosen = high if active is None else high[active]
+    if chosen.size == 0:
+        return []
+    first = int(chosen.flat[0])
+    if (chosen == first).all():
+        return [_window(x, first, addresses, n, None)]
+    windows: list[int] = np.unique(chosen).tolist()
+    everyone = x.active()
+    return [_window(x, w, addresses, n, everyone & (high == w)) for w in windows]
+
+
+def _window(x: Lanes, window: int, addresses: NDArray[np.int64], n: int, mask: Any) -> Located:
+    low = addresses & ((1 << 40) - 1)
+    m = x.machine
+    if window == 1:
+        return _cluster(x, low, n, mask)
+    if window == 2:
+        return _rows(x, m.local, x.local_base, low, n, mask)
+    if window == 3:
+        return _flat(x, m.const, low, n, addresses, mask)
+    if window == 4:
+        return _flat(x, m.params, low, n, addresses, mask)
+    return _flat(x, m.global_, addresses - GLOBAL_BASE, n, addresses, mask)
+
+
+def read(x: Lanes, at: Located, n: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Return items of n bytes (1, 2, 4, 8, 16), and which lanes took an undefined byte (None: none)."""
+    data = at.space.read(at.index, n)
+    flags = at.space.flags(at.index, n)
+    if flags.any():
+        return data, x.machine.check.flagged_read(x, at, n, flags)
+    return data, None
+
+
+def write(x: Lanes, at: Located, n: int, values: NDArray[Any], undefined: NDArray[np.bool_] | None = None) -> None:
+    """Store items of n bytes; with `undefined` lanes the bytes they store become undefined again."""
+    flags = at.space.flags(at.index, n)
+    mask = at.mask
+    if flags.any():
+        mask = x.machine.check.flagged_write(x, at, n, flags)
+    if mask is None:
+        at.space.write(at.index, n, values)
+    else:
+        at.space.write(at.index[mask], n, np.broadcast_to(values, mask.shape)[mask])
+    if undefined is not None and undefined.any():
+        x.machine.check.undefined_stored(x, at, n, undefined)
+    x.machine.memory_version += 1

@@ -1,0 +1,122 @@
+"""Operations in flight: copies, matrix products, remote arrivals. They take effect when the schedule completes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from warpsmith.base.source import Place
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.memory import Space
+
+__all__ = ["AsyncOperation", "AsyncQueue", "Extent", "RegisterExtent"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Bytes of a space: flat indices `start` to `stop` (exclusive), every byte, or `rows` pieces `stride` apart."""
+
+    space: Space
+    start: int
+    stop: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RegisterExtent:
+    """Registers `slots` of `bank` (`b32`, `b64`, `b16`) of the threads `t0:t1` of resident row `row`."""
+
+    bank: str
+    slots: tuple[int, ...]
+    row: int
+    t0: int
+    t1: int
+
+
+@final
+@dataclass(slots=True, eq=False)
+class AsyncOperation:
+    """One operation in flight. `complete(machine)` reads its sources and writes its results, all at once."""
+
+    kind: str
+    """For reports, e.g. `cp.async.bulk.tensor`."""
+    complete: Callable[[Machine], None]
+    row: int
+    """Resident row of the issuing CTA."""
+    place: Place | None = None
+    threads: str = ""
+    reads: list[Extent] = field(default_factory=list)
+    writes: list[Extent] = field(default_factory=list)
+    register_reads: list[RegisterExtent] = field(default_factory=list)
+    register_writes: list[RegisterExtent] = field(default_factory=list)
+    queue: Hashable = None
+    """Operations of one queue complete in the order of issue; None: in any order."""
+    eligible: Callable[[], bool] | None = None
+    """When given, the operation can complete only once it says True."""
+    done: bool = False
+    serial: int = -1
+    """Order of issue over the whole launch."""
+
+
+@final
+class AsyncQueue:
+    """The operations in flight, in the order of issue."""
+
+    def __init__(self) -> None:
+        self.pending: list[AsyncOperation] = []
+        self.issued = 0
+        self.completed = 0
+
+    def issue(self, op: AsyncOperation) -> None:
+        """Put `op` in flight."""
+        op.serial = self.issued
+        self.issued += 1
+        self.pending.append(op)
+        for extent in op.reads:
+            extent.space.mark_pending(extent.start, extent.stop, write=False)
+        for extent in op.writes:
+            extent.space.mark_pending(extent.start, extent.stop, write=True)
+
+    def candidates(self) -> list[AsyncOperation]:
+        """Return the operations that may complete next, oldest first: the heads of queues, where eligible."""
+        heads: set[Hashable] = set()
+        out: list[AsyncOperation] = []
+        for op in self.pending:
+            if op.queue is not None:
+                if op.queue in heads:
+                    continue
+                heads.add(op.queue)
+            if op.eligible is None or op.eligible():
+                out.append(op)
+        return out
+
+    def complete(self, op: AsyncOperation, machine: Machine) -> None:
+        """Carry `op` out: unmark its bytes, then read, write and signal."""
+        self.pending.remove(op)
+        self._unmark(op)
+        op.done = True
+        self.completed += 1
+        op.complete(machine)
+
+    def _unmark(self, op: AsyncOperation) -> None:
+        for write, extents in ((False, op.reads), (True, op.writes)):
+            for e in extents:
+                e.space.unmark_pending(e.start, e.stop, write=write)
+        if op.reads or op.writes:  # bytes that another operation in flight also touches stay marked
+            for other in self.pending:
+                for write, extents in ((False, other.reads), (True, other.writes)):
+                    for e in extents:
+                        if any(e.space is m.space and e.start < m.stop and m.start < e.stop for m in (*op.reads, *op.writes)):
+                            e.space.mark_pending(e.start, e.stop, write=write)
+
+    def touching(self, space: Space, start: int, stop: int, *, write_only: bool) -> list[AsyncOperation]:
+        """Return the operations in flight that write (or also read) a byte of `start:stop` of `space`."""
+        out: list[AsyncOperation] = []
+        for op in self.pending:
+            extents = op.writes if write_only else [*op.writes, *op.reads]
+            if any(e.space is space and e.start < stop and start < e.stop for e in extents):
+                out.append(op)
+        return out

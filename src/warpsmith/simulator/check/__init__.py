@@ -1,0 +1,1 @@
+"""Findings of the simulator: one file per kind or family."""

@@ -1,0 +1,221 @@
+"""`Lanes`: what a machine meaning is given — a rectangle of threads, a mask, and the machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from warpsmith.simulator.access import Located, locate, read, write
+from warpsmith.simulator.asynchronous import AsyncOperation, RegisterExtent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from warpsmith.base.findings import Related, Severity
+    from warpsmith.base.source import Place
+    from warpsmith.simulator.lower import Operation
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.operands import Dest
+    from warpsmith.simulator.registers import Rectangle
+
+__all__ = ["Lanes"]
+
+
+@final
+class Lanes:
+    """Threads `t0:t1` of the resident CTAs `c0:c1`, of which `mask` (`[C, T]`; None: all) execute.
+
+    Shapes: C = c1 - c0 CTAs, T = t1 - t0 threads, a multiple of 32 that starts at a warp. Threads that pad the last warp of
+    a CTA are never active.
+    """
+
+    __slots__ = (
+        "_everyone", "c0", "c1", "call_param_base", "local_base", "machine", "mask", "op", "shape", "shared_base",
+        "t0", "t1", "timed_out",
+    )  # fmt: skip
+
+    def __init__(self, machine: Machine, rect: Rectangle) -> None:
+        self.machine = machine
+        self.c0, self.c1, self.t0, self.t1 = rect
+        self.shape = (self.c1 - self.c0, self.t1 - self.t0)
+        self.mask: NDArray[np.bool_] | None = None
+        self.op: Operation = machine.no_operation
+        """The instruction being executed."""
+        self.timed_out = False
+        """The cohort was woken because nothing else can happen: a wait with a time limit gives up."""
+        rows = np.arange(self.c0, self.c1, dtype=np.int64)[:, None]
+        thread = rows * machine.threads + np.arange(self.t0, self.t1, dtype=np.int64)
+        self.shared_base = rows * machine.shared.row
+        """Flat index of each CTA's shared memory `[C, 1]`."""
+        self.local_base = thread * machine.local.row
+        self.call_param_base = thread * machine.call_params.row
+        self._everyone: NDArray[np.bool_] | None = None
+
+    # --- who ------------------------------------------------------------------------------------------------------
+
+    @property
+    def ctas(self) -> range:
+        """Resident rows of the rectangle."""
+        return range(self.c0, self.c1)
+
+    @property
+    def threads(self) -> range:
+        """Linear threads of the rectangle."""
+        return range(self.t0, self.t1)
+
+    @property
+    def rect(self) -> Rectangle:
+        """(c0, c1, t0, t1)."""
+        return self.c0, self.c1, self.t0, self.t1
+
+    def everyone(self) -> NDArray[np.bool_]:
+        """Return an all-true mask `[C, T]` (shared; do not write)."""
+        if self._everyone is None:
+            self._everyone = np.ones(self.shape, np.bool_)
+        return self._everyone
+
+    def active(self) -> NDArray[np.bool_]:
+        """Return the mask of executing lanes `[C, T]` (do not write)."""
+        return self.everyone() if self.mask is None else self.mask
+
+    def warps(self, a: NDArray[Any]) -> NDArray[Any]:
+        """Return `a` of shape `[…, C, T]` as `[…, C, W, 32]`; a view where possible."""
+        a = np.broadcast_to(a, (*a.shape[:-2], *self.shape))
+        return a.reshape(*a.shape[:-1], a.shape[-1] // 32, 32)
+
+    def threads_of(self, a: NDArray[Any]) -> NDArray[Any]:
+        """Undo `warps`: `[…, C, W, 32]` as `[…, C, T]`; a last axis of 1 is spread over the warp."""
+        a = np.broadcast_to(a, (*a.shape[:-1], 32))
+        return a.reshape(*a.shape[:-2], a.shape[-2] * 32)
+
+    def lane_masks(self) -> NDArray[np.uint32]:
+        """Return the active lanes of each warp as 32-bit masks `[C, W]`."""
+        packed = np.packbits(self.warps(self.active()), axis=-1, bitorder="little")
+        return np.ascontiguousarray(packed).view(np.uint32)[..., 0]
+
+    # --- where ----------------------------------------------------------------------------------------------------
+
+    @property
+    def place(self) -> Place | None:
+        """The user's line of the instruction being executed."""
+        return self.op.place
+
+    def finding(
+        self,
+        kind: str,
+        message: str,
+        *,
+        lanes: NDArray[np.bool_] | None = None,
+        severity: Severity = "error",
+        related: Sequence[Related] = (),
+        repair: str = "",
+        stop: bool = False,
+    ) -> None:
+        """Report a fault of the active lanes, or of `lanes` `[C, T]`. With `stop` the launch ends after this block."""
+        self.machine.findings.add(
+            self, kind, message, lanes=lanes, severity=severity, related=related, repair=repair, stop=stop
+        )
+
+    # --- registers ------------------------------------------------------------------------------------------------
+
+    def put(self, dest: Dest | None, value: Any) -> None:
+        """Write `value` (`[C, T]` or what broadcasts to it) to a register in the active lanes; None is the sink `_`.
+
+        A value of the operand's width is taken by its bits, whatever its dtype; a register wider than the operand gets it
+        extended by the operand's sign.
+        """
+        if dest is None:
+            return
+        array = dest.array
+        if isinstance(value, np.ndarray) and value.dtype != dest.dtype:
+            value = value.view(dest.dtype) if value.dtype.itemsize == dest.dtype.itemsize else value.astype(dest.dtype)
+        elif not isinstance(value, np.ndarray):
+            value = np.asarray(value).astype(dest.dtype)
+        if self.mask is None:
+            np.copyto(array, value, casting="unsafe")
+        else:
+            np.copyto(array, value, where=self.mask, casting="unsafe")
+        if dest.undefined is not None:
+            np.copyto(dest.undefined, False, where=self.active())
+
+    def put_undefined(self, dest: Dest | None, lanes: NDArray[np.bool_]) -> None:
+        """Mark the register as undefined in `lanes` `[C, T]`, after `put`."""
+        if dest is not None and dest.undefined is not None:
+            np.copyto(dest.undefined, lanes, where=self.active())
+
+    def register_extents(self, operand: int) -> list[RegisterExtent]:
+        """Return the registers of the instruction's operand `operand` (its index) for each CTA of the rectangle."""
+        out: list[RegisterExtent] = []
+        for bank, slots in self.op.operand_slots(operand).items():
+            out += [RegisterExtent(bank, slots, row, self.t0, self.t1) for row in self.ctas]
+        return out
+
+    # --- memory ---------------------------------------------------------------------------------------------------
+
+    def locate(self, space: str | None, addresses: NDArray[np.int64], n: int) -> list[Located]:
+        """Return the bytes that n-byte accesses touch, by space; see `access.locate`."""
+        return locate(self, space, addresses, n)
+
+    def load(self, space: str | None, addresses: NDArray[np.int64], n: int) -> NDArray[np.uint8]:
+        """Return n bytes (1, 2, 4, 8, 16, or 32) of each lane as uint8 `[C, T, n]`; zeros outside the mask or bounds.
+
+        `space`: `global`, `shared`, `shared::cta`, `shared::cluster`, `local`, `const`, `param`; None is generic.
+        """
+        return self.load_items(space, addresses, n)[0]
+
+    def load_items(self, space: str | None, addresses: NDArray[np.int64], n: int) -> tuple[NDArray[np.uint8], Any]:
+        """Return the bytes `[C, T, n]` and the lanes that took undefined bytes (None: none)."""
+        addresses = np.broadcast_to(addresses, self.shape)
+        located = locate(self, space, addresses, n)
+        if n == 32:
+            halves = [[Located(at.space, at.index + k, at.mask) for at in located] for k in (0, 16)]
+            parts = [self._gather(h, 16) for h in halves]
+            bad = [p[1] for p in parts if p[1] is not None]
+            return np.concatenate([p[0] for p in parts], axis=-1), np.logical_or.reduce(bad) if bad else None
+        return self._gather(located, n)
+
+    def _gather(self, located: list[Located], n: int) -> tuple[NDArray[np.uint8], Any]:
+        if len(located) == 1:
+            data, undefined = read(self, located[0], n)
+            return np.ascontiguousarray(data)[..., None].view(np.uint8), undefined
+        out = np.zeros((*self.shape, n), np.uint8)
+        undefined = None
+        for at in located:
+            data, flagged = read(self, at, n)
+            out[at.mask] = data[..., None].view(np.uint8)[at.mask]
+            if flagged is not None:
+                undefined = flagged if undefined is None else undefined | flagged
+        return out, undefined
+
+    def store(self, space: str | None, addresses: NDArray[np.int64], data: NDArray[np.uint8], undefined: Any = None) -> None:
+        """Store the bytes `[C, T, n]` (n of 1, 2, 4, 8, 16, 32) of the active lanes."""
+        n = data.shape[-1]
+        addresses = np.broadcast_to(addresses, self.shape)
+        data = np.ascontiguousarray(np.broadcast_to(data, (*self.shape, n)))
+        located = locate(self, space, addresses, n)
+        step = min(n, 16)
+        for at in located:
+            for k in range(0, n, step):
+                piece = np.ascontiguousarray(data[..., k : k + step]).view(at.space.views[step].dtype)[..., 0]
+                write(self, Located(at.space, at.index + k, at.mask), step, piece, undefined)
+
+    def load_words(self, space: str | None, addresses: NDArray[np.int64], count: int) -> NDArray[np.uint32]:
+        """Return `count` (1, 2, 4, 8) consecutive 32-bit words as uint32 `[count, C, T]`; the whole must be aligned."""
+        data = self.load(space, addresses, 4 * count)
+        return np.moveaxis(data.view(np.uint32), -1, 0)
+
+    def store_words(self, space: str | None, addresses: NDArray[np.int64], words: Any) -> None:
+        """Store consecutive 32-bit words `[count, C, T]` (or a list of `[C, T]`); the whole must be aligned."""
+        stacked = np.stack([np.broadcast_to(w, self.shape) for w in words], axis=-1)
+        self.store(space, addresses, np.ascontiguousarray(stacked, np.uint32).view(np.uint8))
+
+    # --- asynchronous -----------------------------------------------------------------------------------------------
+
+    def issue(self, op: AsyncOperation) -> None:
+        """Put an operation in flight; its place is that of the instruction unless it has one."""
+        if op.place is None:
+            op.place = self.place
+        self.machine.asynchronous.issue(op)
