@@ -1,0 +1,1 @@
+"""Kernels on a real GPU, through the CUDA driver."""
