@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warpsmith.assembly.ptx.print_items import print_item
+from warpsmith.assembly.ptx.print_operands import print_instruction
+from warpsmith.assembly.ptx.tree import FileDirective, Section
+
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.module import Module
 
-__all__ = ["print_module"]
+__all__ = ["print_instruction", "print_module"]
 
 
-def print_module(module: Module) -> str:
-    """Return the text of `module`, printed from the tree alone."""
+def print_module(module: Module, *, locations: bool = True) -> str:
+    """Return the text of `module`, printed from the tree alone.
+
+    `locations=False` leaves out `.loc`, `.file` and debug sections.
+    """
     major, minor = module.version
-    head = f".version {major}.{minor}\n.target {', '.join(module.target)}\n.address_size {module.address_size}\n"
-    if module.items:
-        raise TypeError("printing module items")
-    return head
+    out = [f".version {major}.{minor}", f".target {', '.join(module.target)}", f".address_size {module.address_size}", ""]
+    for item in module.items:
+        if locations or not isinstance(item, (FileDirective, Section)):
+            print_item(item, out, locations=locations)
+    return "\n".join(out) + "\n"

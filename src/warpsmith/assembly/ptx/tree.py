@@ -1,7 +1,9 @@
 """The tree of a PTX module. It alone is what the printer prints: an edit of the tree shows in the text.
 
 Nodes are plain mutable objects without behaviour. `span` points into the source text for parsed trees and is
-None for built ones. Statement lists (`Module.items`, `Scope.body`, `Function.body`) are ordinary lists.
+None for built ones; operands of common instructions carry none (`spans.operand_spans` finds them again from the
+instruction's). Spans and places take no part in comparison: equal trees print equal text.
+Statement lists (`Module.items`, `Scope.body`, `Function.body`) are ordinary lists.
 
 Names follow the PTX ISA manual: chapter 4 (syntax), 5 (state spaces, types, variables), 6 (operands), 11 (directives).
 """
@@ -19,6 +21,7 @@ __all__ = [
     "BranchTargets",
     "CallArguments",
     "CallPrototype",
+    "Comment",
     "Directive",
     "FileDirective",
     "Function",
@@ -50,10 +53,17 @@ class Name:
 
     name: str
     negated: bool = False
-    """`!p`: a negated predicate operand. `-p` never occurs; `-a` of an integer constant is an `Immediate`."""
+    """`!p`: a negated predicate operand. `-4` of a constant is an `Immediate`; see `minus` for registers."""
     member: str = ""
-    """Element selector of a vector register or variable: `x y z w r g b a` (`v.x`); '' for none."""
-    span: Span | None = None
+    """Element selector of a vector register or variable, `x y z w r g b a` (`v.x`), or of a video instruction
+    (`r.b0`, `r.h1`); '' for none."""
+    minus: bool = False
+    """`-r`: the sign of a vmad operand (9.7.18)."""
+    offset: int = 0
+    """`variable+8` outside brackets: the address of a byte of a variable."""
+    index: int | None = None
+    """`variable[2]` outside brackets: the address of an array element (6.4.2)."""
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -65,20 +75,19 @@ class Immediate:
     """Integer value, or float value for float constants (`0f…` decoded)."""
     kind: Literal["int", "f32", "f64", "float"] = "int"
     """f32 for `0f` bits, f64 for `0d` bits, float for decimal notation."""
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
 class AddressOperand:
-    """`[base+offset]`; or, with coordinates, `[base, {c0, c1}]` (tensor copies, textures). `extra` is a second
-    vector of a tensor address: `[tmap, {c}, {im2col offsets}]` belongs to the instruction as an own operand."""
+    """`[base+offset]`; or, with coordinates, `[base, {c0, c1}]` (tensor copies, surfaces, textures); or
+    `[texture, sampler, {c0, c1}]`."""
 
     base: Name | Immediate
     offset: int = 0
     coordinates: VectorOperand | Name | None = None
-    sign: str = "+"
-    """How a register-relative offset was spelled; the printer normalises `[a+-4]` to `[a+-4]`, kept as read."""
-    span: Span | None = None
+    sampler: Name | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -86,7 +95,7 @@ class VectorOperand:
     """`{a, b, c, d}`; elements are names, immediates, or `_` as `Name('_')`."""
 
     elements: list[Operand]
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -95,7 +104,7 @@ class PairOperand:
 
     first: Operand
     second: Operand
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -103,7 +112,7 @@ class CallArguments:
     """`(a, b)`: an argument or return list of `call`."""
 
     arguments: list[Operand]
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 Operand = Name | Immediate | AddressOperand | VectorOperand | PairOperand | CallArguments
@@ -120,8 +129,8 @@ class Instruction:
     operands: list[Operand] = field(default_factory=list)
     predicate: Name | None = None
     """Guard; `negated` says `@!p`."""
-    span: Span | None = None
-    place: Place | None = None
+    span: Span | None = field(default=None, compare=False)
+    place: Place | None = field(default=None, compare=False)
     """The user's line (Python frame for traced kernels, `.loc` for parsed text); filled by whoever knows it."""
 
     @property
@@ -135,7 +144,7 @@ class Label:
     """`name:`"""
 
     name: str
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -148,7 +157,7 @@ class Loc:
     function_name: str = ""
     """Label in `.debug_str` of the inlined function's name, with its `+offset` if any, as written."""
     inlined_at: tuple[int, int, int] | None = None
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -156,7 +165,7 @@ class Pragma:
     """`.pragma "text", "text";` (in a module, a function head or a body)."""
 
     strings: list[str]
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -169,7 +178,7 @@ class RegisterDeclaration:
     """(name, count); count None for a single register."""
     vector: int = 1
     """2 or 4 for `.v2` and `.v4`."""
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -177,6 +186,8 @@ class Initializer:
     """`= value` of a variable: nested lists of immediates, names, `name+offset`, `generic(name)+offset`, `0xFF(name)` masks;
     each leaf is kept as written in `text` and decoded in `value` where it is a number."""
 
+    name: str = ""
+    """Member of an opaque type: `addr_mode_0` of `{addr_mode_0 = wrap}`."""
     leaves: list[Initializer] | None = None
     """Sub-initialisers for `{…}`; None for a leaf."""
     text: str = ""
@@ -187,7 +198,7 @@ class Initializer:
     generic: bool = False
     mask: int | None = None
     """`0xFF(expr)`: which byte of the address."""
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -211,7 +222,7 @@ class Variable:
     """`name<n>` parameterised names."""
     more: list[Variable] = field(default_factory=list)
     """Further declarators of the same statement (`.shared .b32 a, b;`)."""
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -229,7 +240,7 @@ class Parameter:
     vector: int = 1
     qualifiers: list[str] = field(default_factory=list)
     """Anything further between `.param` and the name, as written (`.const` …)."""
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -238,7 +249,7 @@ class BranchTargets:
 
     kind: Literal["branchtargets", "calltargets"]
     targets: list[str]
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -249,7 +260,7 @@ class CallPrototype:
     parameters: list[Parameter]
     name: str = "_"
     directives: list[Directive] = field(default_factory=list)
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -260,7 +271,7 @@ class Directive:
     """Without the dot."""
     arguments: list[str] = field(default_factory=list)
     """As written, split at commas."""
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -268,7 +279,7 @@ class Scope:
     """`{ … }` inside a body: a lexical scope of registers, variables and labels."""
 
     body: list[Statement] = field(default_factory=list)
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -276,7 +287,7 @@ class Comment:
     """A comment the DSL emits (`// BEGIN name`); the reader drops comments."""
 
     text: str
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 Statement = (
@@ -310,7 +321,7 @@ class Function:
     body: list[Statement] | None = None
     linkage: str = ""
     attributes: list[str] = field(default_factory=list)
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -321,7 +332,7 @@ class FileDirective:
     name: str
     timestamp: int | None = None
     size: int | None = None
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -330,7 +341,7 @@ class Section:
 
     name: str
     text: str
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
 
 Item = Function | Variable | FileDirective | Section | Pragma | Directive | Comment
