@@ -1,4 +1,4 @@
-"""The short path of the reader: an instruction with plain operands, read by two regular expressions.
+"""The short path of the reader: a `.loc`, or an instruction with plain operands, read by one or two regular expressions.
 
 It takes `@!p ld.global.b32 %r1, [%rd2+16];` and refuses (None) whatever has comments, constant expressions, lists or anything
 rare in it; the token reader takes those. Both give the same tree; a test reads every sample both ways.
@@ -10,14 +10,15 @@ import re
 
 from warpsmith.assembly.ptx.constants import float_value
 from warpsmith.assembly.ptx.parse_operands import split_member
-from warpsmith.assembly.ptx.tree import AddressOperand, Immediate, Instruction, Name, Operand, PairOperand, VectorOperand
+from warpsmith.assembly.ptx.tree import AddressOperand, Immediate, Instruction, Loc, Name, Operand, PairOperand, VectorOperand
 
-__all__ = ["read_plain"]
+__all__ = ["read_loc", "read_plain"]
 
 _INSTRUCTION = re.compile(
     r"""\s*+(?:@(!?)([%\w$]++)[ \t]++)?+"""
     r"""([a-z][\w$]*+(?:(?:\.|::)[\w$]++)*+)(?:[ \t]++([^;:@#/"=()*<>&?!~^]*+))?+;"""
 )
+_LOC = re.compile(r"\s*+(\.loc)[ \t]++(\d+)[ \t]++(\d+)[ \t]++(\d+)[ \t]*+(?=[\n;@{])")
 _WORD = r"(?:%?[A-Za-z_$][\w$]*+(?:\.[a-z]\w*+)?+)"
 _INT = r"(?:-?(?:0x[0-9a-fA-F]++|0(?![\w.])|[1-9]\d*+)(?![\w$.]))"
 _ELEMENT = rf"(?:{_WORD}|{_INT})"
@@ -33,7 +34,16 @@ _OPERAND = re.compile(
 )
 _instruction = _INSTRUCTION.match
 _operands = _OPERAND.finditer
+_loc = _LOC.match
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+
+def read_loc(text: str, at: int) -> tuple[Loc, int, int] | None:
+    """Read the `.loc file line column` at offset `at`, if one stands there; return it with its start and end."""
+    m = _loc(text, at)
+    if m is None:
+        return None
+    return Loc(int(m[2]), int(m[3]), int(m[4])), m.start(1), m.end(4)
 
 
 def read_plain(text: str, at: int) -> tuple[Instruction, int, int] | None:

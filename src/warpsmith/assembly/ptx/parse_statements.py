@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from warpsmith.assembly.ptx.fast_instruction import read_plain
+from warpsmith.assembly.ptx.fast_instruction import read_loc, read_plain
 from warpsmith.assembly.ptx.lexer import END, Refused
 from warpsmith.assembly.ptx.parse_directives import (
     parse_loc,
@@ -79,16 +79,23 @@ class BodyReader:
                 return
 
     def _plain_run(self, out: list[Statement]) -> None:
-        """Read as many plain instructions as follow each other."""
+        """Read as many plain instructions and `.loc` as follow each other."""
         lx = self.lx
         at = lx.start
         source, text = lx.source, lx.text
         place, append, plain = self.place, out.append, read_plain
-        while (found := plain(text, at)) is not None:
-            instruction, start, at = found
-            instruction.span = Span(source, start, at)
-            instruction.place = place or self._place(start)
-            append(instruction)
+        while True:
+            while (found := plain(text, at)) is not None:
+                instruction, start, at = found
+                instruction.span = Span(source, start, at)
+                instruction.place = place or self._place(start)
+                append(instruction)
+            if (located := read_loc(text, at)) is None:
+                break
+            loc, start, at = located
+            loc.span = Span(source, start, at)
+            place = self.place = place_of(loc, self.files)
+            append(loc)
         if at != lx.start:
             lx.seek(at)
 

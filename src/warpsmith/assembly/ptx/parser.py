@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -24,7 +25,7 @@ from warpsmith.base.source import Source, Span
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["LIMIT", "parse", "parse_file"]
 
@@ -41,7 +42,20 @@ def parse(text: str, name: str = "<string>", *, limit: int = LIMIT) -> Module:
     """
     if len(text) > limit:
         raise InputError(f"{name}: {len(text):,} characters of PTX, over the limit of {limit:,}; pass limit= to read it anyway")
-    return _ModuleReader(Source(text.rstrip("\0"), name)).read()
+    with _collector_paused():
+        return _ModuleReader(Source(text.rstrip("\0"), name)).read()
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the cyclic collector from walking the growing tree: a tree has no cycles, and it costs a quarter of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def parse_file(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Module:
