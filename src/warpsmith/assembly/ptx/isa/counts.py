@@ -49,3 +49,9 @@ def reg(type: str) -> str:
 def bits(type: str) -> str:
     """The untyped register of the same width: f32 -> b32."""
     return f"b{TYPES[type].bits}"
+
+
+@computed_type
+def dot(atype: str, btype: str) -> str:
+    """Result and accumulator of dp4a and dp2a: unsigned only when both factors are."""
+    return "u32" if atype == btype == "u32" else "s32"
