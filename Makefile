@@ -12,7 +12,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
 LOCKS := demo test dev docs lock
 WORKERS ?= 2
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
@@ -46,6 +46,7 @@ types: $(STAMPS)/dev ## basedpyright, strict
 
 layers: $(STAMPS)/test ## import-linter: a room imports only rooms below it
 	$(BIN)/lint-imports
+	$(BIN)/lint-imports --config cycles.ini
 
 check: lint types layers test ## what CI runs
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CapabilityError",
+    "CompilationError",
     "DeclarationError",
     "InputError",
     "KernelError",
@@ -40,6 +41,15 @@ class DeclarationError(WarpsmithError):
 
 class ToolError(WarpsmithError):
     """An external tool is missing or failed."""
+
+
+class CompilationError(ToolError):
+    """ptxas rejected a program. `.findings` lists its complaints at the user's lines, `.log` is what it printed."""
+
+    def __init__(self, message: str, findings: Sequence[Finding], log: str) -> None:
+        self.findings = tuple(findings)
+        self.log = log
+        super().__init__("\n".join([message, *(str(f) for f in self.findings)]))
 
 
 class KernelError(WarpsmithError):

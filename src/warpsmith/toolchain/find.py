@@ -25,7 +25,7 @@ PACKAGES: dict[ToolName, str] = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidi
 """Tool -> the package of the `cuda` extra that ships it."""
 
 SUFFIX = ".exe" if sys.platform == "win32" else ""
-PACKAGE_FOLDERS = ("nvidia/cu*/bin", "nvidia/cuda_nvcc/bin", "nvidia/cuda_nvdisasm/bin")
+PACKAGE_FOLDERS = ("nvidia/cu[0-9]*/bin", "nvidia/cuda_nvcc/bin", "nvidia/cuda_nvdisasm/bin")
 """Below site-packages: where CUDA 13 and later, then CUDA 12, put their binaries."""
 
 

@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 
-def test_the_contracts_are_kept(root: Path) -> None:
-    code = "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])"
+
+@pytest.mark.parametrize("config", ["pyproject.toml", "cycles.ini"])
+def test_the_contracts_are_kept(root: Path, config: str) -> None:
+    code = f"from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache', '--config', '{config}'])"
     done = subprocess.run([sys.executable, "-c", code], cwd=root, env={"PYTHONPATH": "src"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 broken." in done.stdout
