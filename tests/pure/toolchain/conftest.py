@@ -21,8 +21,6 @@ def fake_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeTool:
         path = tmp_path / "ptxas"
         version = '[ "$1" = --version ] && { echo "release 1.2, V1.2.3"; exit 0; }'
         path.write_text(f'#!/bin/sh\n{version}\necho "$@" >> {calls}\n{body}\n')
-            f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "release 1.2, V1.2.3"; exit 0; }}\necho "$@" >> {calls}\n{body}\n'
-        )
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         for module in (ptxas, nvdisasm):
             monkeypatch.setattr(module, "require_tool", lambda name: Tool(name, path, "PATH"))

@@ -137,15 +137,15 @@ def test_spills() -> None:
 
 
 def test_several_errors_at_the_users_lines() -> None:
-    text = HEAD + entry("k", ".loc 1 11 0", "add.f32 %r1, %rd1, 1;", ".loc 1 12 0", "ld.global.u32 %r1, [nowhere];")
+    text = HEAD + entry("k", ".loc 1 11 0", "add.f32 %r1, %rd1, 1;", ".loc 1 12 0", "bra NOWHERE;")
     with pytest.raises(CompilationError) as caught:
         compile_ptx(text, name="my kernel")
     assert str(caught.value) == (
         "ptxas rejects my kernel: 2 errors\n"
         "kern.py:11: error[ptxas-error]: Arguments mismatch for instruction 'add'\n"
         "  my kernel:11: add.f32 %r1, %rd1, 1;\n"
-        "kern.py:12: error[ptxas-error]: Unknown symbol 'nowhere'\n"
-        "  my kernel:13: ld.global.u32 %r1, [nowhere];"
+        "kern.py:12: error[ptxas-error]: Unknown symbol 'NOWHERE'\n"
+        "  my kernel:13: bra NOWHERE;"
     )
 
 
