@@ -1,0 +1,83 @@
+"""Opcodes that several sections share: the type decides which file computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from warpsmith.simulator.meanings import (
+    approx,
+    compare,
+    convert,
+    double,
+    extended,
+    float,
+    half,
+    integer,
+    logic,
+    mixed,
+    video,
+)
+from warpsmith.simulator.meanings.forms import Form, form_of
+from warpsmith.simulator.meanings.packed import over_lanes, packed_dtype
+from warpsmith.simulator.meanings.registry import Refused, in_place, pure, refuse
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.ptx.isa import Match
+
+__all__ = ["build_form"]
+
+Fn = Callable[..., Any]
+_SHARED = ("add", "sub", "mul", "mad", "fma", "div", "rem", "rcp", "sqrt", "abs", "neg", "min", "max", "testp", "copysign")
+_OWN: dict[str, Callable[[Form], Fn | Refused]] = {
+    **integer.ONLY, **logic.BUILDERS, **extended.BUILDERS, **compare.BUILDERS, **approx.BUILDERS, **video.BUILDERS,
+    "cvt": convert.cvt,
+}  # fmt: skip
+_SAME_FOR_ALL = {"testp": float.testp, "copysign": float.copysign}
+
+
+def _shared(form: Form) -> Callable[[Form], Fn | Refused] | None:
+    """Return the builder of a shared opcode by its type."""
+    if form.opcode in _SAME_FOR_ALL:
+        return _SAME_FOR_ALL[form.opcode]
+    if "cc" in form.words:
+        return extended.extended
+    if "approx" in form or "full" in form:
+        return approx.divide if form.opcode == "div" else approx.unary
+    kind = form.type
+    if len(form.types) == 2 and form.types[0] == "f32" and kind in ("f16", "bf16"):
+        return mixed.mixed
+    if kind == "f32x2":
+        return _pair
+    return _table(kind).get(form.opcode)
+
+
+def _table(kind: str) -> dict[str, Callable[[Form], Fn]]:
+    """Return the builders of a type; none for a type without arithmetic."""
+    if kind in ("f32", "f64"):
+        return float.BUILDERS if kind == "f32" else double.BUILDERS
+    if half.element_of(kind) in ("f16", "bf16"):
+        return half.BUILDERS
+    return integer.BUILDERS if kind[0] in "us" and kind[1].isdigit() else {}
+
+
+def _pair(form: Form) -> Fn:
+    """Build an operation of f32x2: the f32 one on both halves."""
+    lane = packed_dtype("f32x2")
+    assert lane is not None
+    return over_lanes(float.BUILDERS[form.opcode](form), lane)
+
+
+def build_form(form: Form) -> Fn | Refused:
+    """Return the function of a form, or why it is refused."""
+    builder = _OWN.get(form.opcode) or _shared(form)
+    if builder is None:
+        return refuse(f"`{form.opcode}` of .{form.type} is not modelled")
+    fn = builder(form)
+    return fn if isinstance(fn, Refused) else in_place(fn)
+
+
+@pure(*_SHARED, *_OWN)
+def arithmetic(match: Match) -> Fn | Refused:
+    """Build any elementwise instruction of these sections."""
+    return build_form(form_of(match))

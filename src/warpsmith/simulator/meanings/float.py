@@ -1,0 +1,263 @@
+"""Single-precision arithmetic (PTX ISA 9.7.3): every result is the exact one rounded once; NaN results are 0x7fffffff."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.simulator.meanings.forms import Form
+from warpsmith.simulator.meanings.single import (
+    NAN,
+    TINY,
+    canonical_nan,
+    flush,
+    has_subnormal,
+    round_single,
+    settle,
+    sum_single,
+)
+
+__all__ = ["BUILDERS", "copysign", "fused_nearest", "min_max_single", "testp"]
+
+Array = NDArray[Any]
+F32 = NDArray[np.float32]
+Fn = Callable[..., None]
+_SIGN = np.uint32(0x80000000)
+_TIE = np.int64(-(2**63))
+
+
+def _wide(a: F32) -> NDArray[np.float64]:
+    return np.asarray(a).astype(np.float64)
+
+
+def add_sub(form: Form) -> Fn:
+    """Build add or sub."""
+    op: np.ufunc = np.add if form.opcode == "add" else np.subtract
+    ftz, sat, mode = form.ftz, "sat" in form, form.rounding or "rn"
+
+    def plain(out: F32, a: F32, b: F32) -> None:
+        op(a, b, out)
+        canonical_nan(out)
+
+    def nearest(out: F32, a: F32, b: F32) -> None:
+        if ftz:
+            a, b = flush(a), flush(b)
+        op(a, b, out)
+        settle(out, ftz, sat)
+
+    def directed(out: F32, a: F32, b: F32) -> None:
+        if ftz:
+            a, b = flush(a), flush(b)
+        out[...] = sum_single(_wide(a), _wide(b) if op is np.add else -_wide(b), mode)
+        settle(out, ftz, sat)
+
+    if mode != "rn":
+        return directed
+    return nearest if ftz or sat else plain
+
+
+def mul(form: Form) -> Fn:
+    """Build mul."""
+    ftz, sat, mode = form.ftz, "sat" in form, form.rounding or "rn"
+
+    def plain(out: F32, a: F32, b: F32) -> None:
+        np.multiply(a, b, out)
+        canonical_nan(out)
+
+    def general(out: F32, a: F32, b: F32) -> None:
+        if ftz:
+            a, b = flush(a), flush(b)
+        if mode == "rn":
+            np.multiply(a, b, out)
+        else:
+            out[...] = round_single(_wide(a) * _wide(b), mode)
+        settle(out, ftz, sat)
+
+    return general if ftz or sat or mode != "rn" else plain
+
+
+def fused_nearest(out: F32, a: F32, b: F32, c: F32) -> None:
+    """Write a * b + c rounded once to nearest even.
+
+    The float64 sum of the exact product and c may be rounded a second time only when it lies half-way between two f32
+    values, or
+    when the result is subnormal; those arrays take the exact path.
+    """
+    total: Any = np.multiply(a, b, dtype=np.float64)
+    total = np.add(total, c)
+    ties = np.left_shift(total.view(np.int64), np.int64(35))
+    if ties.size and ties.min() == _TIE:
+        out[...] = sum_single(_wide(a) * _wide(b), _wide(c), "rn")
+        return
+    result = total.astype(np.float32)
+    if has_subnormal(result):
+        result = sum_single(_wide(a) * _wide(b), _wide(c), "rn")
+    out[...] = result
+
+
+def fma(form: Form) -> Fn:
+    """Build fma or mad of f32."""
+    ftz, sat, mode = form.ftz, "sat" in form, form.rounding or "rn"
+
+    def fn(out: F32, a: F32, b: F32, c: F32) -> None:
+        if ftz:
+            a, b, c = flush(a), flush(b), flush(c)
+        if mode == "rn":
+            fused_nearest(out, a, b, c)
+        else:
+            out[...] = sum_single(_wide(a) * _wide(b), _wide(c), mode)
+        settle(out, ftz, sat)
+
+    return fn
+
+
+def quotient(a: F32, b: F32, mode: str, ftz: bool) -> F32:
+    """Return a / b rounded once: a float64 quotient of two 24-bit numbers is never half-way by rounding alone."""
+    if ftz:
+        a, b = flush(a), flush(b)
+    out = round_single(_wide(a) / _wide(b), mode)
+    settle(out, ftz, False)
+    return out
+
+
+def div(form: Form) -> Fn:
+    """Build div with a rounding modifier."""
+    ftz, mode = form.ftz, form.rounding or "rn"
+
+    def fn(out: F32, a: F32, b: F32) -> None:
+        out[...] = quotient(a, b, mode, ftz)
+
+    return fn
+
+
+def reciprocal(form: Form) -> Fn:
+    """Build rcp with a rounding modifier."""
+    ftz, mode, one = form.ftz, form.rounding or "rn", np.ones((), np.float32)
+
+    def fn(out: F32, a: F32) -> None:
+        out[...] = quotient(one, a, mode, ftz)
+
+    return fn
+
+
+def square_root(form: Form) -> Fn:
+    """Build sqrt with a rounding modifier."""
+    ftz, mode = form.ftz, form.rounding or "rn"
+
+    def fn(out: F32, a: F32) -> None:
+        if ftz:
+            a = flush(a)
+        result = round_single(np.sqrt(_wide(a)), mode)
+        settle(result, ftz, False)
+        out[...] = result
+
+    return fn
+
+
+def abs_(form: Form) -> Fn:
+    """Build abs: the sign bit cleared; a NaN keeps its payload."""
+
+    def fn(out: F32, a: F32) -> None:
+        np.absolute(flush(a) if form.ftz else a, out)
+
+    return fn
+
+
+def neg(form: Form) -> Fn:
+    """Build neg: the sign bit flipped; a NaN keeps its payload."""
+
+    def fn(out: F32, a: F32) -> None:
+        np.negative(flush(a) if form.ftz else a, out)
+
+    return fn
+
+
+def _pick(a: F32, b: F32, largest: bool, nan: bool) -> F32:
+    """Return min or max with -0 below +0; one NaN gives the number, or NaN with `nan`."""
+    a, b = np.asarray(a), np.asarray(b)
+    r: Any = (np.fmax if largest else np.fmin)(a, b)
+    if not r.all():
+        combine = np.bitwise_and if largest else np.bitwise_or
+        signs = combine(a.view(np.uint32), b.view(np.uint32)) & _SIGN
+        r = np.where((a == 0) & (b == 0), signs.view(np.float32), r)
+    if nan:
+        r = np.where(np.isnan(a) | np.isnan(b), NAN, r)
+    return r
+
+
+def min_max_single(form: Form) -> Fn:
+    """Build min or max of f32: `.NaN`, `.abs`, `.xorsign.abs`, two or three operands."""
+    largest, nan, ftz = form.opcode == "max", "NaN" in form, form.ftz
+    magnitude, xorsign = "abs" in form, "xorsign" in form
+
+    def fn(out: F32, *operands: F32) -> None:
+        values = [np.asarray(flush(x) if ftz else x) for x in operands]
+        signs = np.uint32(0)
+        if magnitude:
+            if xorsign:
+                for v in values:
+                    signs = signs ^ (v.view(np.uint32) & _SIGN)
+            values = [np.abs(v) for v in values]
+        r = values[0]
+        for v in values[1:]:
+            r = _pick(r, v, largest, nan)
+        r = np.where(np.isnan(r), NAN, r)
+        if xorsign:
+            r = (r.view(np.uint32) | signs).view(np.float32)
+        out[...] = r
+
+    def plain(out: F32, a: F32, b: F32) -> None:
+        r = _pick(a, b, largest, nan)
+        out[...] = r
+        canonical_nan(out)
+
+    def two_or_three(out: F32, a: F32, b: F32, c: F32 | None = None) -> None:
+        if c is None:
+            (fn if ftz or magnitude else plain)(out, a, b)
+        else:
+            fn(out, a, b, c)
+
+    return two_or_three
+
+
+def testp(form: Form) -> Fn:
+    """Build testp of f32 or f64: the class of a number, as a predicate."""
+    tiny = TINY if form.type == "f32" else np.float64(2.0**-1022)
+    op = form.words[0]
+
+    def fn(out: Array, a: Array) -> None:
+        finite, size = np.isfinite(a), np.abs(a)
+        if op == "finite":
+            r = finite
+        elif op == "infinite":
+            r = np.isinf(a)
+        elif op == "number":
+            r = ~np.isnan(a)
+        elif op == "notanumber":
+            r = np.isnan(a)
+        elif op == "normal":
+            r = finite & (size >= tiny)
+        else:
+            r = (size > 0) & (size < tiny)
+        out[...] = r
+
+    return fn
+
+
+def copysign(form: Form) -> Fn:
+    """Build copysign: b with the sign of a."""
+
+    def fn(out: Array, a: Array, b: Array) -> None:
+        np.copysign(b, a, out)
+
+    return fn
+
+
+BUILDERS: dict[str, Callable[[Form], Fn]] = {
+    "add": add_sub, "sub": add_sub, "mul": mul, "fma": fma, "mad": fma, "div": div, "rcp": reciprocal, "sqrt": square_root,
+    "abs": abs_, "neg": neg, "min": min_max_single, "max": min_max_single,
+}  # fmt: skip
+"""Opcodes of f32, for `arithmetic.py`."""

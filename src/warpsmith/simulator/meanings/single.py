@@ -1,0 +1,80 @@
+"""What every f32 function needs: flushing subnormals, the canonical NaN, saturation, directed sums and products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.simulator.meanings.formats import FORMATS
+from warpsmith.simulator.meanings.rounding import force_odd, round_to, two_sum
+
+__all__ = ["NAN", "TINY", "canonical_nan", "flush", "has_subnormal", "round_single", "saturate", "settle", "sum_single"]
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+
+NAN: Any = np.array([0x7FFFFFFF], np.uint32).view(np.float32)[0]
+"""The NaN that f32 arithmetic produces."""
+TINY = np.float32(2.0**-126)
+_ONE, _ZERO = np.float32(1), np.float32(0)
+_F32 = FORMATS["f32"]
+_BLAS_LIMIT = 8192
+"""Above this many elements a dot product may start threads."""
+
+
+def canonical_nan(out: F32) -> None:
+    """Replace every NaN of `out` by the canonical one, at the cost of one reduction when there is none."""
+    if out.size <= _BLAS_LIMIT:
+        probe: Any = np.vdot(out, out)  # squares are never negative: NaN exactly when an element is
+    else:
+        probe = out.max()
+    if probe != probe:
+        np.copyto(out, NAN, where=np.isnan(out))
+
+
+def has_subnormal(a: F32) -> bool:
+    """Say whether an element is a nonzero number below 2^-126."""
+    bits = np.asarray(a).view(np.uint32)
+    doubled = np.left_shift(bits, np.uint32(1)) - np.uint32(1)
+    return bool(doubled.min() < 0x00FFFFFF) if doubled.size else False
+
+
+def flush(a: F32) -> F32:
+    """Return `a` with subnormals replaced by zero of the same sign (`a` itself when it has none)."""
+    if not has_subnormal(a):
+        return a
+    return np.where(np.abs(a) < TINY, np.copysign(_ZERO, a), a)
+
+
+def saturate(out: F32) -> None:
+    """Clamp to [0, 1] in place; NaN and -0 become +0."""
+    np.copyto(out, _ZERO, where=~(out > 0))
+    np.minimum(out, _ONE, out=out)
+
+
+def settle(out: F32, ftz: bool, sat: bool) -> None:
+    """Finish a result in place: flush, then saturate or make NaNs canonical."""
+    if ftz and has_subnormal(out):
+        np.copyto(out, np.copysign(_ZERO, out), where=np.abs(out) < TINY)
+    if sat:
+        saturate(out)
+    else:
+        canonical_nan(out)
+
+
+def round_single(x: F64, mode: str) -> F32:
+    """Round float64 (exact, or rounded to odd) to f32."""
+    return round_to(x, _F32, mode).astype(np.float32)
+
+
+def sum_single(a: F64, b: F64, mode: str) -> F32:
+    """Return the float64 sum a + b rounded once to f32."""
+    a, b = np.broadcast_arrays(a, b)
+    s, e = two_sum(a, b)
+    s = force_odd(np.atleast_1d(s), np.atleast_1d(e)).reshape(s.shape)
+    if mode == "rm":
+        positive = (a == 0) & (b == 0) & ~np.signbit(a) & ~np.signbit(b)
+        s = np.where((s == 0) & ~positive, -0.0, s)
+    return round_single(s, mode)

@@ -1,0 +1,159 @@
+"""Video instructions (PTX ISA 9.7.18): scalar ones on 32-bit values, SIMD ones on two halves or four bytes.
+
+Operands arrive whole: `select` gives what a selector (`a.b0`, `a.h1`) picks, for the caller that has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.simulator.meanings.compare import comparison
+from warpsmith.simulator.meanings.forms import Form
+
+__all__ = ["BUILDERS", "select"]
+
+Array = NDArray[Any]
+I64 = NDArray[np.int64]
+Fn = Callable[..., None]
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_SECOND: dict[str, Callable[[I64, I64], I64]] = {"add": np.add, "min": np.minimum, "max": np.maximum}
+
+
+def _values(x: Any, signed: bool, bits: int = 32, at: int = 0) -> I64:
+    """Return bits at … at+bits of 32-bit words as integers of their signedness."""
+    word = (np.asarray(x).astype(np.int64) >> at) & ((1 << bits) - 1)
+    return np.where(word >> (bits - 1) != 0, word - (1 << bits), word) if signed else word
+
+
+def select(x: Any, selector: str, signed: bool) -> I64:
+    """Return the byte (`b0` … `b3`) or half (`h0`, `h1`) of 32-bit words, extended."""
+    bits = 8 if selector[0] == "b" else 16
+    return _values(x, signed, bits, bits * int(selector[1]))
+
+
+def _clamp(x: I64, signed: bool, bits: int = 32) -> I64:
+    return np.clip(x, -(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else np.clip(x, 0, (1 << bits) - 1)
+
+
+def _signs(form: Form) -> tuple[bool, bool, bool]:
+    """Return whether d, a and b are signed; vset names no type for d (unsigned)."""
+    types = form.types if len(form.types) > 2 else ("u32", *form.types)
+    return types[0][0] == "s", types[1][0] == "s", types[2][0] == "s"
+
+
+def _absolute_difference(a: I64, b: I64) -> I64:
+    return np.abs(a - b)
+
+
+def _average(a: I64, b: I64) -> I64:
+    total = a + b
+    return (total + (total >= 0)) >> 1
+
+
+_BINARY: dict[str, Callable[[I64, I64], I64]] = {
+    "vadd": np.add, "vsub": np.subtract, "vabsdiff": _absolute_difference, "vmin": np.minimum, "vmax": np.maximum,
+    "vavrg": _average,
+}  # fmt: skip
+
+
+def _operation(form: Form) -> Callable[[I64, I64], I64]:
+    base = form.opcode.rstrip("24")
+    if base != "vset":
+        return _BINARY[base]
+    compare = comparison(next(w for w in form.words if w in _COMPARISONS), False)
+    return lambda a, b: compare(a, b).astype(np.int64)
+
+
+def _write(out: Array, value: I64) -> None:
+    out[...] = (value & 0xFFFFFFFF).astype(np.uint32).view(out.dtype)
+
+
+def scalar(form: Form) -> Fn:
+    """Build vadd, vsub, vabsdiff, vmin, vmax, vset, with an optional second operation on c."""
+    op, (sd, sa, sb) = _operation(form), _signs(form)
+    second = next((_SECOND[w] for w in form.words if w in _SECOND), None)
+
+    def fn(out: Array, a: Array, b: Array, c: Array | None = None) -> None:
+        r = op(_values(a, sa), _values(b, sb))
+        if "sat" in form:
+            r = _clamp(r, sd)
+        if second is not None:
+            r = second(_values(r, sd), _values(c, sd))
+        _write(out, r)
+
+    return fn
+
+
+def shift(form: Form) -> Fn:
+    """Build vshl or vshr: `.clamp` limits the amount to 32, `.wrap` takes it modulo 32."""
+    (sd, sa, _), left = _signs(form), form.opcode == "vshl"
+    second = next((_SECOND[w] for w in form.words if w in _SECOND), None)
+
+    def fn(out: Array, a: Array, b: Array, c: Array | None = None) -> None:
+        n = _values(b, False)
+        n = n & 31 if "wrap" in form else np.minimum(n, 32)
+        value = _values(a, sa)
+        # 31 places at most keep the product inside 64 bits; 32 is two steps
+        r = (value << np.minimum(n, 31)) << np.maximum(n - 31, 0) if left else value >> n
+        if "sat" in form:
+            r = _clamp(r, sd)
+        if second is not None:
+            r = second(_values(r, sd), _values(c, sd))
+        _write(out, r)
+
+    return fn
+
+
+def multiply_add(form: Form) -> Fn:
+    """Build vmad: a * b + c (+ 1 with `.po`), shifted right by 7 or 15, saturated."""
+    sd, sa, sb = _signs(form)
+    by = 7 if "shr7" in form else 15 if "shr15" in form else 0
+
+    def one(a: int, b: int, c: int) -> int:
+        r = (a * b + c + ("po" in form)) >> by
+        if "sat" in form:
+            r = min(max(r, -(2**31) if sd else 0), 2**31 - 1 if sd else 2**32 - 1)
+        return r & 0xFFFFFFFF
+
+    each = np.frompyfunc(one, 3, 1)  # the sum needs 65 bits
+
+    def fn(out: Array, a: Array, b: Array, c: Array) -> None:
+        r = each(_values(a, sa).astype(object), _values(b, sb).astype(object), _values(c, sa or sb).astype(object))
+        _write(out, np.asarray(r).astype(np.int64))
+
+    return fn
+
+
+def simd(form: Form) -> Fn:
+    """Build v…2 and v…4: each lane by itself; `.add` sums the lanes' results and c."""
+    op, (sd, sa, sb) = _operation(form), _signs(form)
+    bits = 16 if form.opcode.endswith("2") else 8
+
+    def fn(out: Array, a: Array, b: Array, c: Array) -> None:
+        results: list[I64] = []
+        for at in range(0, 32, bits):
+            r = op(_values(a, sa, bits, at), _values(b, sb, bits, at))
+            results.append(_clamp(r, sd, bits) if "sat" in form else r)
+        if "add" in form.words:
+            total = _values(c, sd)
+            for r in results:
+                total = total + r
+            _write(out, total)
+            return
+        word = np.zeros((), np.int64)
+        for i, r in enumerate(results):
+            word = word | (r & ((1 << bits) - 1)) << (bits * i)
+        _write(out, word)
+
+    return fn
+
+
+BUILDERS: dict[str, Callable[[Form], Fn]] = {
+    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vset"), scalar),
+    "vshl": shift, "vshr": shift, "vmad": multiply_add,
+    **{f"{op}{n}": simd for op in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset") for n in (2, 4)},
+}  # fmt: skip
