@@ -58,9 +58,7 @@ _ALIGNMENT = ((70, 23, 8), (75, 24, 16), (90, 25, 32))
 
 
 @cache
-def rule_for(
-    capability: int, a: str, b: str, d: str, c: str = "", *, wgmma: bool = False, volta_shape: bool = False
-) -> Rule:
+def rule_for(capability: int, a: str, b: str, d: str, c: str = "", *, wgmma: bool = False, volta_shape: bool = False) -> Rule:
     """Return the rule of a floating-point MMA with operand types `a`, `b`, result type `d` and C of type `c` (f32, f16).
 
     `capability` is the number of `sm_NN`; `volta_shape` marks m8n8k4, which Turing runs as Volta does.

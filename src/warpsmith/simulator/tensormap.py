@@ -1,0 +1,92 @@
+"""`TensorMap`: an argument that describes an array to the tensor copy unit, encoded as the driver does."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from warpsmith.base.errors import InputError
+from warpsmith.base.tensormap import ELEMENTS, TensorMapFields, check
+from warpsmith.base.tensormap_bits import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["TensorMap", "decoded"]
+
+_ELEMENT_OF_DTYPE = {
+    "uint8": "u8", "int8": "u8", "bool": "u8", "uint16": "u16", "int16": "u16", "uint32": "u32", "int32": "s32",
+    "uint64": "u64", "int64": "s64", "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16",
+    "float8_e4m3fn": "u8", "float8_e5m2": "u8", "float8_e8m0fnu": "u8", "float4_e2m1fn": "u8",
+}  # fmt: skip
+
+
+@final
+class TensorMap:
+    """A tensor map of a numpy array, as a kernel argument.
+
+    `box`, `element_strides`, `lower` and `upper` follow the order of `array.shape` (outermost first); a kernel's
+    coordinates run the other way, innermost first. Raise `InputError` where the driver would refuse.
+
+    >>> a = np.zeros((128, 256), np.float16)
+    >>> TensorMap(a, box=(64, 64), swizzle="128B").fields(address=0x1000).dims
+    (256, 128)
+    """
+
+    __slots__ = ("array", "options")
+
+    def __init__(
+        self,
+        array: Any,
+        *,
+        box: Sequence[int] = (),
+        swizzle: str = "none",
+        element: str | None = None,
+        element_strides: Sequence[int] = (),
+        interleave: str = "none",
+        l2: str = "none",
+        fill: str = "zero",
+        lower: Sequence[int] = (),
+        upper: Sequence[int] = (),
+        channels: int = 0,
+        pixels: int = 0,
+        mode: str | None = None,
+    ) -> None:
+        self.array = array if isinstance(array, np.ndarray) else np.asarray(array)
+        if fill not in ("zero", "nan"):
+            raise InputError(f"tensor map: no fill {fill!r}; zero or nan")
+        a = self.array
+        name = element or _ELEMENT_OF_DTYPE.get(a.dtype.name)
+        if name is None:
+            raise InputError(f"tensor map: no element type for dtype {a.dtype}; give element=, one of {', '.join(ELEMENTS)}")
+        if a.ndim and a.strides[-1] != a.itemsize and a.shape[-1] > 1:
+            raise InputError("tensor map: the last dimension of the array must be contiguous")
+        self.options: dict[str, Any] = {
+            "element": name,
+            "dims": tuple(reversed(a.shape)),
+            "strides": tuple(reversed(a.strides[:-1])),
+            "box": tuple(reversed(box)),
+            "element_strides": tuple(reversed(element_strides)) or (1,) * a.ndim,
+            "interleave": interleave, "swizzle": swizzle, "l2": l2, "nan_fill": fill == "nan",
+            "mode": mode or ("im2col" if channels else "tiled"),
+            "lower": tuple(reversed(lower)), "upper": tuple(reversed(upper)), "channels": channels, "pixels": pixels,
+        }  # fmt: skip
+        self.fields(0)
+
+    def fields(self, address: int) -> TensorMapFields:
+        """Return the fields with the array at a device address; checked."""
+        fields = TensorMapFields(address=address, **self.options)
+        check(fields)
+        return fields
+
+    def encode(self, address: int) -> bytes:
+        """Return the 128 bytes with the array at a device address."""
+        return encode(self.fields(address))
+
+
+@lru_cache(maxsize=256)
+def decoded(data: bytes) -> TensorMapFields:
+    """Return the fields of a descriptor read from memory."""
+    return decode(data)
