@@ -1,6 +1,6 @@
 """Replay what the driver encoded: the same bytes, and the same parameter sets refused.
 
-`tensormap.jsonl.gz` was written by `src/warpsmith/hardware/tensormap_capture.py` on an NVIDIA H200, driver 580.159.04 (CUDA 13.0).
+`tensormap.jsonl.gz` was written by `warpsmith.hardware.tensormap_capture` on an NVIDIA H200, driver 580.159.04 (CUDA 13.0).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def captured() -> list[dict[str, Any]]:
 
 
 def fields(case: dict[str, Any]) -> TensorMapFields | None:
-    """The case as fields; None where a number is outside what the fields can say (no such enumerator, rank is not the length)."""
+    """The case as fields; None where a number is outside what the fields can say."""
     enumerations = (
         (case["dtype"], ELEMENTS),
         (case["interleave"], INTERLEAVES),
@@ -62,7 +62,7 @@ def test_decoding_gives_the_fields_back(captured: list[dict[str, Any]]) -> None:
 
 
 def test_the_same_sets_are_refused(captured: list[dict[str, Any]]) -> None:
-    """All but interleaved im2col, where the driver's rule for an empty pixel box is not known (it accepts more and refuses more)."""
+    """All but interleaved im2col, where the driver's rule for an empty pixel box is unknown."""
     wrong: list[tuple[dict[str, Any], str]] = []
     for case in captured:
         f = fields(case)

@@ -108,7 +108,7 @@ def decode(data: bytes) -> TensorMapFields:
     element = codes.get((get(data, ELEMENT), bool(get(data, TF32))))
     swizzle = {v: k for k, v in _SWIZZLE_CODES.items()}.get((get(data, SWIZZLE), get(data, ATOM)))
     rank, interleave, tiled = get(data, RANK) + 1, get(data, INTERLEAVE), not get(data, IM2COL)
-    if element is None or swizzle is None or rank > 5 or interleave > 2 or not (tiled or 3 <= rank):
+    if element is None or swizzle is None or rank > 5 or interleave > 2 or not (tiled or rank >= 3):
         raise InputError(f"no tensor map: word 2 is {int.from_bytes(data[8:12], 'little'):#010x}")
     strides = tuple(get(data, STRIDE_LOW[i]) << 4 | get(data, STRIDE_HIGH[i]) << 36 for i in range(rank - 1))
     width = 0 if tiled else CORNER_WIDTH[rank]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 import click
 
 from warpsmith import __version__
-from warpsmith.base.errors import SimulationError, WarpsmithError
+from warpsmith.base.errors import PtxError, SimulationError, WarpsmithError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,7 @@ FINDINGS, BAD_INPUT, INTERNAL, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
 """Exit statuses besides 0; the last three are those of sysexits.h and of a shell that reports a signal."""
 
 COMMANDS = {
+    "compile": "compile PTX, or a kernel written in Python, with ptxas",
     "doctor": "say which tools were found, and how to get the others",
 }
 """Verb -> its line in `warpsmith --help`; its code is the click command called `command` in `warpsmith.cli.<verb>`."""
@@ -67,6 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SimulationError as error:
         print(error)
         return FINDINGS
+    except PtxError as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
     except WarpsmithError as error:
         return _complain(f"error: {error}", BAD_INPUT)
     except BrokenPipeError:

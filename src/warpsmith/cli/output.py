@@ -7,11 +7,15 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-__all__ = ["json_option", "print_json", "write_whole"]
+if TYPE_CHECKING:
+    from warpsmith.base.findings import Finding
+    from warpsmith.base.source import Place
+
+__all__ = ["finding_json", "json_option", "print_json", "write_whole"]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 """The `--json` flag; the command receives it as `as_json`."""
@@ -21,6 +25,24 @@ def print_json(value: Any) -> None:  # pyright: ignore[reportExplicitAny, report
     """Print one JSON document."""
     json.dump(value, sys.stdout, indent=2, default=str)
     print()
+
+
+def finding_json(finding: Finding) -> dict[str, object]:
+    """Return a finding as plain values; places are `{"file": …, "line": …}` or None."""
+    return {
+        "kind": finding.kind,
+        "severity": finding.severity,
+        "message": finding.message,
+        "where": _place_json(finding.where),
+        "threads": finding.threads,
+        "related": [{"message": r.message, "where": _place_json(r.where)} for r in finding.related],
+        "repair": finding.repair,
+        "schedule": finding.schedule,
+    }
+
+
+def _place_json(place: Place | None) -> dict[str, object] | None:
+    return {"file": place.file, "line": place.line, "column": place.column} if place else None
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -1,0 +1,135 @@
+"""What becomes of errors, and that `--help` stays quick."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import warpsmith
+from warpsmith.base.errors import InputError, SimulationError
+from warpsmith.base.findings import Finding
+from warpsmith.base.source import Place
+from warpsmith.cli import doctor
+from warpsmith.cli import main as module
+from warpsmith.toolchain import find
+
+Run = Callable[..., Any]
+SOURCE = Path(warpsmith.__file__).parents[1]
+
+
+def test_help_lists_every_verb_and_imports_none(run: Run) -> None:
+    outcome = run("--help")
+    assert outcome.status == 0
+    listed = outcome.out.split("Commands:\n")[1].split("\n")
+    assert [line.split()[0] for line in listed if line.strip()] == list(module.COMMANDS)
+    code = (
+        "import sys\nfrom warpsmith.cli.main import main\nmain(['--help'])\n"
+        "print([m for m in sys.modules if m in ('numpy', 'rich', 'ml_dtypes') or m.startswith('warpsmith.toolchain')])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("verb", module.COMMANDS)
+def test_every_verb_explains_itself(run: Run, verb: str) -> None:
+    outcome = run(verb, "--help")
+    assert outcome.status == 0
+    assert outcome.out.startswith(f"Usage: warpsmith {verb} ")
+
+
+def test_the_version(run: Run) -> None:
+    assert run("--version").out == f"warpsmith, version {warpsmith.__version__}\n"
+
+
+def test_an_unknown_verb(run: Run) -> None:
+    outcome = run("dance")
+    assert outcome.status == 2
+    assert outcome.err.splitlines()[-1] == "Error: No such command 'dance'."
+
+
+FINDING = Finding("deadlock", "error", "all warps wait", Place("k.py", 7))
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "out", "err"),
+    [
+        (InputError("f.ptx: no such file"), 2, "", "warpsmith: error: f.ptx: no such file\n"),
+        (SimulationError([FINDING]), 1, "k.py:7: error[deadlock]: all warps wait\n", ""),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "x"),
+            2,
+            "",
+            "warpsmith: error: x: No such file or directory\n",
+        ),
+        (OSError("odd"), 2, "", "warpsmith: error: odd\n"),
+        (MemoryError(), 2, "", "warpsmith: error: out of memory; use a smaller grid or smaller arrays\n"),
+        (KeyboardInterrupt(), 130, "", "\nwarpsmith: interrupted\n"),
+        (click.Abort(), 130, "", "warpsmith: interrupted\n"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_errors_are_told_in_a_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, out: str, err: str
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(doctor, "report", fail)
+    outcome = run("doctor")
+    assert (outcome.status, outcome.out, outcome.err) == (status, out, err)
+
+
+def test_a_fault_of_ours_says_how_to_report_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.delenv("WARPSMITH_TRACEBACK", raising=False)
+    monkeypatch.setattr(doctor, "report", fail)
+    outcome = run("doctor")
+    assert outcome.status == 70
+    line = fail.__code__.co_firstlineno + 1
+    assert outcome.err == (
+        "warpsmith: internal error: ZeroDivisionError: division by zero\n"
+        f"  at cli/test_main.py:{line}\n"
+        "  this is a fault of warpsmith: please report it with the command, its input and the output of `warpsmith doctor`\n"
+        "  (WARPSMITH_TRACEBACK=1 shows where it happened)\n"
+    )
+    monkeypatch.setenv("WARPSMITH_TRACEBACK", "1")
+    assert run("doctor").err.startswith("Traceback (most recent call last):\n")
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = f"{sys.executable} -m warpsmith doctor --json | head -c 1"
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, env=environment)
+    assert (done.stdout, done.stderr) == ("{", "")
+
+
+def test_doctor_finds_what_is_there(run: Run) -> None:
+    outcome = run("doctor", "--json")
+    assert outcome.status == 0
+    entries = {e["name"]: e for e in json.loads(outcome.out)["entries"]}
+    assert entries["warpsmith"]["version"] == warpsmith.__version__
+    assert entries["numpy"]["found"]
+    assert list(entries) == ["warpsmith", "python", "numpy", "ml_dtypes", "click", "rich", "ptxas", "nvdisasm"]
+
+
+def test_doctor_says_how_to_get_what_is_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "places", tuple)
+    monkeypatch.setattr(doctor, "places", find.places)
+    outcome = run("doctor")
+    assert outcome.status == 0
+    assert outcome.out.splitlines()[-3:-1] == [
+        "--  ptxas      pip install 'warpsmith[cuda]' installs it (nvidia-cuda-nvcc); it turns PTX into machine code",
+        "--  nvdisasm   pip install 'warpsmith[cuda]' installs it (nvidia-cuda-nvdisasm); it lists machine code",
+    ]

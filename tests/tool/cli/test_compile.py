@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warpsmith.toolchain import find
+
+Run = Callable[..., Any]
+
+PTX = """\
+.version 8.0
+.target sm_90a
+.address_size 64
+.file 1 "kern.py"
+.visible .entry k(.param .u64 p) .maxntid 128
+{
+ .reg .b64 %rd<4>;
+ .loc 1 10 0
+ ld.param.u64 %rd1, [p];
+ .loc 1 11 0
+ setmaxnreg.inc.sync.aligned.u32 160;
+ st.global.u64 [%rd1], 7;
+ ret;
+}
+"""
+NOTE = """\
+kern.py:11: note[setmaxnreg-ignored]: Potential Performance Loss: 'setmaxnreg' ignored; \
+unable to determine register count at entry. (C7508)
+  k.ptx:11: setmaxnreg.inc.sync.aligned.u32 160;
+  repair: Add `.maxnreg`, or `.minnctapersm` beside `.maxntid` or `.reqntid`.
+"""
+
+
+@pytest.fixture(autouse=True)
+def kernel(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(PTX)
+
+
+def test_a_cubin_beside_you(run: Run, tmp_path: Path) -> None:
+    outcome = run("compile", "k.ptx")
+    size = (tmp_path / "k.cubin").stat().st_size
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out == f"k.cubin: {size:,} bytes, sm_90a\n  k: 8 registers, 0 barriers\n{NOTE}"
+    assert (tmp_path / "k.cubin").read_bytes()[:4] == b"\x7fELF"
+
+
+def test_json(run: Run) -> None:
+    result = json.loads(run("compile", "k.ptx", "--json", "-o", "x.cubin").out)
+    assert (result["output"], result["arch"], result["cached"]) == ("x.cubin", "sm_90a", False)
+    assert result["resources"]["k"]["registers"] == 8
+    assert [f["kind"] for f in result["findings"]] == ["setmaxnreg-ignored"]
+    assert json.loads(run("compile", "k.ptx", "--json").out)["cached"]
+
+
+def test_a_listing_and_ptx(run: Run, tmp_path: Path) -> None:
+    assert run("compile", "k.ptx", "--emit", "sass").status == 0
+    assert "STG.E.64" in (tmp_path / "k.sass").read_text()
+    outcome = run("compile", "k.ptx", "--emit", "ptx", "-o", "same.ptx")
+    assert outcome.out == f"same.ptx: {len(PTX)} bytes\n"
+    assert (tmp_path / "same.ptx").read_text() == PTX
+
+
+def test_what_ptxas_rejects_leaves_no_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.ptx").write_text(PTX.replace("ret;", "bra NOWHERE;"))
+    outcome = run("compile", "bad.ptx")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "kern.py:11: error[ptxas-error]: Unknown symbol 'NOWHERE'" in outcome.err
+    assert not (tmp_path / "bad.cubin").exists()
+
+
+def test_without_ptxas(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "find_tool", lambda _: None)
+    outcome = run("compile", "k.ptx")
+    assert outcome.status == 2
+    lines = outcome.err.splitlines()
+    assert lines[0] == "warpsmith: error: ptxas was not found; looked in"
+    assert lines[-1] == (
+        "  install it with: pip install 'warpsmith[cuda]'   (the package is nvidia-cuda-nvcc), or set CUDA_HOME"
+    )
+
+
+def test_a_cache_that_cannot_be_written(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("WARPSMITH_CACHE_DIR", str(tmp_path / "file"))
+    outcome = run("compile", "k.ptx")
+    assert outcome.status == 0
+    assert outcome.out.endswith(
+        f"note[cache]: {tmp_path}/file/cubins keeps no cubins: Not a directory\n"
+        "  repair: Set WARPSMITH_CACHE_DIR to a folder that can be written.\n"
+    )
+    assert (tmp_path / "k.cubin").exists()
+
+
+def test_a_read_only_cache_still_answers(run: Run, tmp_path: Path) -> None:
+    run("compile", "k.ptx")
+    folder = tmp_path / ".cache" / "cubins"
+    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    try:
+        assert json.loads(run("compile", "k.ptx", "--json").out)["cached"]
+        if os.geteuid():
+            fresh = json.loads(run("compile", "k.ptx", "--json", "-X", "-O1").out)
+            assert [f["kind"] for f in fresh["findings"]][-1] == "cache"
+    finally:
+        folder.chmod(stat.S_IRWXU)
+
+
+def test_an_output_folder_that_is_not_there(run: Run) -> None:
+    outcome = run("compile", "k.ptx", "-o", "none/k.cubin")
+    assert (outcome.status, outcome.err) == (2, "warpsmith: error: none/k.cubin: No such file or directory\n")
