@@ -22,7 +22,7 @@ __all__ = ["KernelLike", "is_python", "load_kernel", "parse_parameters", "stem_o
 class KernelLike(Protocol):
     """What the verbs need of a `@kernel` object."""
 
-    def ptx(self, **parameters: Any) -> str: ...  # pyright: ignore[reportExplicitAny] # noqa: D102
+    def ptx(self, **parameters: Any) -> str: ...  # noqa: D102
 
 
 def is_python(target: str) -> bool:

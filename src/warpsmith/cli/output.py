@@ -21,7 +21,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the re
 """The `--json` flag; the command receives it as `as_json`."""
 
 
-def print_json(value: Any) -> None:  # pyright: ignore[reportExplicitAny, reportAny]
+def print_json(value: Any) -> None:
     """Print one JSON document."""
     json.dump(value, sys.stdout, indent=2, default=str)
     print()
