@@ -1,0 +1,87 @@
+"""Compare the simulator's meanings with what hardware gave, form by form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.hardware.scalar_evaluate import evaluate
+from warpsmith.hardware.scalar_forms import ScalarForm
+from warpsmith.hardware.scalar_store import Captured, block_hashes
+from warpsmith.hardware.scalar_values import edge_count, inputs
+
+__all__ = ["Difference", "compare_captured", "compare_outputs", "is_approximate", "report"]
+
+Array = NDArray[Any]
+_SAMPLES = 6
+
+
+def is_approximate(form: ScalarForm) -> bool:
+    """Say whether the manual bounds the form's error instead of fixing its result."""
+    words = form.mnemonic.split(".")
+    return "approx" in words or "full" in words
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A form whose results differ: how many of which inputs, with samples `inputs -> hardware, simulator`."""
+
+    form: ScalarForm
+    edges: int
+    random: int
+    """Differing random results, or differing blocks of 64 when only hashes are known."""
+    samples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        head = f"{self.form.key} ({', '.join(self.form.reads)}): {self.edges} edge, {self.random} random"
+        return "\n".join([head, *(f"    {s}" for s in self.samples)])
+
+
+def _sample(ins: list[Array], hardware: Array, ours: Array, at: int) -> str:
+    return f"{' '.join(f'{int(x[at]):x}' for x in ins)} -> {int(hardware[at]):x}, simulator {int(ours[at]):x}"
+
+
+def _samples(ins: list[Array], hardware: Array, ours: Array) -> list[str]:
+    bad = np.flatnonzero(hardware != ours)
+    step = max(1, len(bad) // _SAMPLES)
+    return [_sample(ins, hardware, ours, int(i)) for i in bad[::step][:_SAMPLES]]
+
+
+def compare_outputs(form: ScalarForm, ins: list[Array], outputs: list[Array]) -> Difference | None:
+    """Compare all results of a form; None when they agree."""
+    ours = evaluate(form, ins)
+    n = edge_count(form.reads)
+    edges = sum(int((h[:n] != o[:n]).sum()) for h, o in zip(outputs, ours, strict=True))
+    random = sum(int((h[n:] != o[n:]).sum()) for h, o in zip(outputs, ours, strict=True))
+    if not edges and not random:
+        return None
+    samples = [s for h, o in zip(outputs, ours, strict=True) for s in _samples(ins, h, o)]
+    return Difference(form, edges, random, tuple(samples))
+
+
+def compare_captured(captured: Captured) -> Difference | None:
+    """Compare with a stored capture: edge results one by one, random ones by their hashes (not of approximate forms)."""
+    form = captured.form
+    ins = inputs(form.reads)
+    n = edge_count(form.reads)
+    ours = evaluate(form, ins)
+    edges, blocks, samples = 0, 0, list[str]()
+    for hardware, hashes, mine in zip(captured.edges, captured.hashes, ours, strict=True):
+        edges += int((hardware != mine[:n]).sum())
+        samples += _samples(ins, hardware, mine[:n])
+        if not is_approximate(form):
+            blocks += int((hashes != block_hashes(mine[n:])).sum())
+    return Difference(form, edges, blocks, tuple(samples)) if edges or blocks else None
+
+
+def report(differences: Iterable[Difference], total: int) -> str:
+    """Return the text of a comparison: a count, then the forms that differ."""
+    found = list(differences)
+    exact = [d for d in found if not is_approximate(d.form)]
+    lines = [f"{total} forms, {len(exact)} exact forms differ, {len(found) - len(exact)} approximate forms differ"]
+    return "\n".join([*lines, *(str(d) for d in exact), *(str(d) for d in found if is_approximate(d.form))])
