@@ -1,0 +1,107 @@
+"""Run a kernel body and make its module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from warpsmith.assembly.ptx.module import Module
+from warpsmith.assembly.ptx.printer import print_module
+from warpsmith.assembly.ptx.tree import Directive, Function, Parameter, Pragma, Variable
+from warpsmith.base.arch import first_ptx_version, parse_arch
+from warpsmith.base.source import Place
+from warpsmith.dsl.finish import check_finished
+from warpsmith.dsl.locations import with_locations
+from warpsmith.dsl.parameters import tensor_parameters
+from warpsmith.dsl.tensor import TensorSpec
+from warpsmith.dsl.trace import Options, Retrace, Trace
+
+if TYPE_CHECKING:
+    from warpsmith.dsl.configuration import Configuration
+
+__all__ = ["Built", "build"]
+
+
+@final
+@dataclass(slots=True)
+class Built:
+    """A traced kernel: its module and what a launch must supply."""
+
+    module: Module
+    name: str
+    tensors: tuple[TensorSpec, ...]
+    parameters: tuple[Parameter, ...]
+    """In the order of the arguments."""
+    dynamic_shared: int
+    """Bytes of dynamic shared memory to launch with."""
+    shapes_used: bool
+    """The body looked at a shape, so another shape needs another trace."""
+
+    def text(self, loc: bool = True) -> str:
+        """Return the PTX text."""
+        return print_module(self.module, locations=loc)
+
+
+def build(
+    fn: Callable[..., object], configuration: Configuration, arch: str, names: list[str], env: Mapping[str, int],
+    template: Mapping[str, object],
+) -> Built:  # fmt: skip
+    """Trace `fn`; run it again when a first run finds that the shared memory or the names must be laid out otherwise."""
+    options = Options()
+    while True:
+        try:
+            return _run(fn, configuration, arch, names, env, template, options)
+        except Retrace as again:
+            options = again.options
+
+
+def _run(
+    fn: Callable[..., object], c: Configuration, arch: str, names: list[str], env: Mapping[str, int],
+    template: Mapping[str, object], options: Options,
+) -> Built:  # fmt: skip
+    place = Place(fn.__code__.co_filename, fn.__code__.co_firstlineno)
+    trace = Trace(parse_arch(arch), c.version or first_ptx_version(arch), c.version is not None, options, place)
+    trace.smem_bytes = c.smem
+    trace.dynamic_name = c.extern_smem if isinstance(c.extern_smem, str) else ""
+    tensors = tuple(TensorSpec(n, t, dict(env)) for n, t in zip(names, (*c.in_specs, *c.out_specs), strict=True))
+    for name, kind in [(t.name, "u64") for t in tensors] + [(p.name, p.type) for p in c.raw_params]:
+        trace.declare_parameter(name, kind)
+    with trace:
+        if trace.dynamic_name:
+            trace.shared.dynamic_name = trace.dynamic_name
+            trace.spaces[trace.dynamic_name] = "shared"
+        fn(*tensors, **template)
+        check_finished(trace)
+    return _assemble(fn, c, arch, trace, tensors)
+
+
+def _assemble(fn: Callable[..., object], c: Configuration, arch: str, trace: Trace, tensors: tuple[TensorSpec, ...]) -> Built:
+    trace.statements[:0] = trace.prologue
+    trace.root.close()
+    parameters = (*tensor_parameters(tensors), *c.raw_params)
+    body, files = with_locations([*trace.shared_variables, *trace.statements], fn.__code__.co_filename)
+    entry = Function("entry", fn.__name__, list(parameters), directives=_directives(c), body=body, linkage="visible")
+    shared = trace.shared
+    variables = list(trace.variables)
+    if shared.dynamic_name:
+        variables.append(
+            Variable("shared", "b8", shared.dynamic_name, [None], align=max(1024, shared.dynamic_alignment), linkage="extern")
+        )
+    module = Module(trace.version, [arch], 64, [*files, *variables, entry], fn.__code__.co_filename)
+    dynamic = max(c.smem, shared.dynamic_bytes)
+    shapes_used = any(t.shape_used for t in tensors)
+    return Built(module, fn.__name__, tensors, parameters, dynamic, shapes_used)
+
+
+def _directives(c: Configuration) -> list[Directive | Pragma]:
+    if c.raw_directives is not None:
+        return [Directive(n.lstrip("."), [str(a) for a in arguments]) for n, arguments in c.raw_directives]
+    out: list[Directive | Pragma] = []
+    threads = c.reqntid or (c.block if c.block_given else None)
+    if threads:
+        out.append(Directive("reqntid", [str(n) for n in threads]))
+    if c.cluster != (1, 1, 1):
+        out.append(Directive("explicitcluster"))
+        out.append(Directive("reqnctapercluster", [str(n) for n in c.cluster]))
+    return out

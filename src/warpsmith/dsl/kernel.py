@@ -1,0 +1,217 @@
+"""`@kernel`: a Python function that is traced into a PTX kernel."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, final, overload
+
+from warpsmith.assembly.ptx.module import Module
+from warpsmith.base.arch import first_ptx_version, parse_arch
+from warpsmith.base.errors import InputError
+from warpsmith.base.tile import Tile
+from warpsmith.dsl import call, rooms
+from warpsmith.dsl.arch import resolve_arch
+from warpsmith.dsl.build import Built, build
+from warpsmith.dsl.configuration import Configuration, triple
+from warpsmith.dsl.parameters import raw_parameter
+
+if TYPE_CHECKING:
+    from warpsmith.simulator.api import SimulationResult  # pyright: ignore
+
+__all__ = ["Kernel", "kernel"]
+
+Grid = tuple[int, ...] | Callable[..., tuple[int, ...]]
+
+
+@final
+class Kernel:
+    """A traced kernel. `.ptx() .module() .cubin() .sass() .resources()`, `k(*tensors)`, `k.simulate(*tensors)`.
+
+    Keyword arguments of these methods are template parameters (the keyword-only parameters of the body) and values of
+    named dimensions. Attributes may be set.
+    """
+
+    def __init__(self, fn: Callable[..., object], configuration: Configuration) -> None:
+        self.fn = fn
+        self.configuration = configuration
+        self.__name__ = fn.__name__
+        self.__doc__ = fn.__doc__
+        self._built: dict[tuple[object, ...], Built] = {}
+        self._check_signature()
+
+    def _check_signature(self) -> None:
+        tensors = self.tensor_names
+        specs = len(self.configuration.in_specs) + len(self.configuration.out_specs)
+        if len(tensors) != specs:
+            raise InputError(
+                f"kernel {self.__name__}: {len(tensors)} tensor parameters ({', '.join(tensors) or 'none'}) and {specs} specs; "
+                "positional parameters are the inputs, then the outputs"
+            )
+
+    @property
+    def tensor_names(self) -> list[str]:
+        """Names of the tensor parameters."""
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = list(inspect.signature(self.fn).parameters.values())
+        names = [p.name for p in parameters if p.kind in kinds]
+        specs = len(self.configuration.in_specs) + len(self.configuration.out_specs)
+        optional = [p for p in parameters if p.kind in kinds and p.default is not inspect.Parameter.empty]
+        return names[: max(specs, len(names) - len(optional))]
+
+    @property
+    def template_params(self) -> dict[str, object]:
+        """The keyword-only parameters of the body with their defaults (`inspect.Parameter.empty` for none)."""
+        parameters = inspect.signature(self.fn).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+    @property
+    def in_specs(self) -> tuple[Tile, ...]:
+        """Tiles of the inputs."""
+        return self.configuration.in_specs
+
+    @property
+    def out_specs(self) -> tuple[Tile, ...]:
+        """Tiles of the outputs."""
+        return self.configuration.out_specs
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid, or the function of the dimensions that gives it."""
+        return self.configuration.grid
+
+    @property
+    def block(self) -> tuple[int, int, int]:
+        """Threads of a CTA."""
+        return self.configuration.block
+
+    @property
+    def cluster(self) -> tuple[int, int, int]:
+        """CTAs of a cluster."""
+        return self.configuration.cluster
+
+    @property
+    def smem(self) -> int:
+        """Bytes of dynamic shared memory asked for."""
+        return self.configuration.smem
+
+    @property
+    def arch(self) -> str:
+        """The architecture, with `auto` resolved."""
+        return resolve_arch(self.configuration.arch)
+
+    def build(self, env: Mapping[str, int] | None = None, **template: object) -> Built:
+        """Trace the body (or find an earlier trace) and return the module with what a launch needs to know."""
+        names = self.template_params
+        given = {n: v for n, v in template.items() if n in names}
+        dims = dict(env or {})
+        symbols = {s for t in (*self.in_specs, *self.out_specs) for s in t.symbolic_dims}
+        for n, v in template.items():
+            if n in symbols and n not in names:
+                dims[n] = int(v)  # type: ignore[call-overload]
+            elif n not in names:
+                known = ", ".join([*names, *sorted(symbols)]) or "none"
+                raise InputError(f"kernel {self.__name__}: unknown keyword argument {n!r}; known: {known}")
+        for n, default in names.items():
+            if n in dims:
+                given.setdefault(n, dims[n])
+            if n not in given and default is inspect.Parameter.empty:
+                raise InputError(f"kernel {self.__name__}: the template parameter {n!r} needs a value")
+        arch = self.arch
+        for key in ((arch, _freeze(given), ()), (arch, _freeze(given), _freeze(dims))):
+            if (found := self._built.get(key)) is not None:
+                return found
+        built = build(self.fn, self.configuration, arch, self.tensor_names, dims, given)
+        self._built[(arch, _freeze(given), _freeze(dims) if built.shapes_used else ())] = built
+        return built
+
+    def module(self, **template: object) -> Module:
+        """Return the PTX tree, with line information. It is the kernel's own: edits show in later launches of it."""
+        return self.build(None, **template).module
+
+    def ptx(self, *, loc: bool = True, **template: object) -> str:
+        """Return the PTX text; `loc=False` leaves line information out."""
+        built = self.build(None, **template)
+        return built.text(loc)
+
+    def cubin(self, **template: object) -> bytes:
+        """Return the cubin that ptxas makes, through the disk cache."""
+        return rooms.toolchain().compile_ptx(self.ptx(**template), self.arch).cubin
+
+    def sass(self, **template: object) -> object:
+        """Return the listing of the machine code."""
+        return rooms.disassemble(self.cubin(**template))
+
+    def resources(self, **template: object) -> object:
+        """Return registers, spills and memory of the compiled kernel."""
+        return rooms.toolchain().compile_ptx(self.ptx(**template), self.arch).resources
+
+    def __call__(self, *tensors: object, **template: object) -> Any:
+        """Run the kernel: numpy arrays on the simulator. Outputs are allocated; one is returned alone, several as a tuple.
+
+        Raises `SimulationError` on a finding of severity error.
+        """
+        return call.call(self, tensors, template)
+
+    def simulate(self, *tensors: object, **options: object) -> SimulationResult:
+        """Run the kernel on the simulator and return outputs and findings; never raises for findings.
+
+        `check numerics schedule seed device jobs max_steps` as in `warpsmith.simulate`; other keywords are template parameters.
+        """
+        return call.simulate(self, tensors, options)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__name__} {self.configuration.arch}>"
+
+
+def _freeze(values: Mapping[str, object]) -> tuple[object, ...]:
+    return tuple(sorted((n, v if isinstance(v, (int, str, float, tuple, type(None))) else repr(v)) for n, v in values.items()))
+
+
+@overload
+def kernel(fn: Callable[..., object]) -> Kernel: ...
+@overload
+def kernel(
+    fn: None = None, *, arch: str = "sm_90a", version: tuple[int, int] | None = None, in_specs: Sequence[Tile] | None = None,
+    out_specs: Sequence[Tile] | None = None, grid: Grid | None = None, block: Sequence[int] | None = None,
+    cluster: Sequence[int] | None = None, smem: int = 0, raw_params: Sequence[tuple[str, str]] | None = None,
+    extern_smem: bool | str = False, reqntid: Sequence[int] | None = None,
+    raw_directives: Sequence[tuple[str, Sequence[int]]] | None = None,
+) -> Callable[[Callable[..., object]], Kernel]: ...  # fmt: skip
+def kernel(
+    fn: Callable[..., object] | None = None, *, arch: str = "sm_90a", version: tuple[int, int] | None = None,
+    in_specs: Sequence[Tile] | None = None, out_specs: Sequence[Tile] | None = None, grid: Grid | None = None,
+    block: Sequence[int] | None = None, cluster: Sequence[int] | None = None, smem: int = 0,
+    raw_params: Sequence[tuple[str, str]] | None = None, extern_smem: bool | str = False, reqntid: Sequence[int] | None = None,
+    raw_directives: Sequence[tuple[str, Sequence[int]]] | None = None,
+) -> Kernel | Callable[[Callable[..., object]], Kernel]:  # fmt: skip
+    """Turn a function into a kernel.
+
+    Positional parameters of the function are tensors (inputs as in `in_specs`, then outputs as in `out_specs`), keyword-only
+    ones are template parameters. `grid` is a tuple or a function of the named dimensions. `smem` is bytes of dynamic shared
+    memory that the body lays out itself from `smem.base()`; `extern_smem` may name it. `version` is the PTX version, by
+    default the lowest that has the architecture and every instruction used. With `raw_directives` exactly those are put on
+    the entry; without, `.reqntid` with the block and, for a cluster, its size.
+    """
+    if arch != "auto":
+        parse_arch(arch)
+    if version is not None and arch != "auto" and tuple(version) < first_ptx_version(arch):
+        major, minor = first_ptx_version(arch)
+        raise InputError(f"PTX {version[0]}.{version[1]} does not have {arch}; the first version is {major}.{minor}")
+    for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
+        for t in specs or ():
+            if not isinstance(t, Tile):
+                raise InputError(f"kernel: {what} holds Tiles, got {t!r}")
+    if not isinstance(smem, int) or smem < 0:
+        raise InputError(f"kernel: smem is a number of bytes, not {smem!r}")
+    configuration = Configuration(
+        arch=arch, version=None if version is None else (version[0], version[1]), in_specs=tuple(in_specs or ()),
+        out_specs=tuple(out_specs or ()), grid=grid if grid is None or callable(grid) else triple("grid", grid),
+        block=triple("block", block or (1, 1, 1)), block_given=block is not None, cluster=triple("cluster", cluster or (1, 1,
+        1)), smem=smem, raw_params=tuple(raw_parameter(kind, name) for kind, name in raw_params or ()),
+        extern_smem=extern_smem, reqntid=None if reqntid is None else triple("reqntid", reqntid),
+        raw_directives=None if raw_directives is None else tuple((n, tuple(a)) for n, a in raw_directives),
+    )  # fmt: skip
+    if fn is not None:
+        return Kernel(fn, configuration)
+    return lambda f: Kernel(f, configuration)

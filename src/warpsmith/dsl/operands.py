@@ -1,0 +1,158 @@
+"""Python values → operands of the PTX tree.
+
+Reg → name        ~p → !p         p | q → pair        list, RegArray → vector
+int → immediate   float → 0f…/0d… (the exact bits)    str → declared name, label or special register
+ptx.addr(…), allocations, slices, barriers → [base+offset]
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from warpsmith.assembly.ptx.tree import AddressOperand, Immediate, Name, PairOperand, VectorOperand
+from warpsmith.dsl.place import error
+from warpsmith.dsl.registers import NegPred, PipeRef, Reg, RegArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warpsmith.assembly.ptx.tree import Operand
+    from warpsmith.dsl.protocols import TraceView
+
+__all__ = ["convert", "float_immediate", "guard"]
+
+_FLOATS = {"f32", "f64", "f32x2"}
+_TYPE_WORDS = frozenset(
+    [
+        "b8",
+        "b16",
+        "b32",
+        "b64",
+        "b128",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "s8",
+        "s16",
+        "s32",
+        "s64",
+        "f16",
+        "f16x2",
+        "bf16",
+        "bf16x2",
+        "tf32",
+        "f32",
+        "f64",
+        "f32x2",
+        "pred",
+    ]
+)
+
+
+def use(trace: TraceView, reg: Reg) -> None:
+    """Raise when `reg` is not visible here: another kernel's, or of a scope that has ended."""
+    scope = reg.scope
+    if not scope.open:
+        raise error(
+            f"undeclared register {reg.name}: the ptx.scope() that declared it has ended",
+            "declare it before the scope",
+        )
+    if scope.trace is not trace:
+        raise error(f"the register {reg.name} belongs to another kernel", "registers live in the kernel that declares them")
+
+
+def float_immediate(value: float, kind: str) -> Immediate:
+    """Return the immediate that has the exact bits of `value` as f32 or f64."""
+    if kind == "f64":
+        return Immediate(f"0d{struct.pack('>d', value).hex().upper()}", value, "f64")
+    try:
+        bits = struct.pack(">f", value)
+    except OverflowError:
+        raise error(f"{value!r} is outside the range of f32", "write float('inf') for infinity") from None
+    return Immediate(f"0f{bits.hex().upper()}", struct.unpack(">f", bits)[0], "f32")
+
+
+def value_type(mnemonic: str) -> str:
+    """Return the last type word of a mnemonic, '' when it has none."""
+    for word in reversed(mnemonic.split(".")):
+        if word in _TYPE_WORDS:
+            return word
+    return ""
+
+
+def _name(trace: TraceView, text: str) -> Name:
+    return Name(text)
+
+
+def _one(trace: TraceView, kind: str, value: object) -> Operand:
+    if type(value) is Reg:
+        scope = value.scope
+        if not scope.open or scope.trace is not trace:
+            use(trace, value)
+        return Name(value.name)
+    if isinstance(value, int):
+        if kind in ("f32", "f64"):
+            return float_immediate(float(value), kind)
+        return Immediate(str(int(value)), int(value))
+    if isinstance(value, (RegArray, list, tuple)):
+        return VectorOperand([_one(trace, kind, v) for v in value])
+    if isinstance(value, float):
+        return float_immediate(value, "f64" if kind in ("f64", "b64") else "f32")
+    if isinstance(value, NegPred):
+        use(trace, value.reg)
+        return Name(value.reg.name, True)
+    if isinstance(value, PipeRef):
+        return PairOperand(_one(trace, kind, value.left), _one(trace, kind, value.right))
+    if isinstance(value, str):
+        return _name(trace, value)
+    if isinstance(value, Reg):
+        use(trace, value)
+        return Name(value.name)
+    location = getattr(value, "location", None)
+    if location is not None:
+        base, offset = location()
+        coordinates = getattr(value, "coordinates", None)
+        vector = None if coordinates is None else VectorOperand([_one(trace, "s32", c) for c in coordinates])
+        if isinstance(base, Reg):
+            use(trace, base)
+            return AddressOperand(Name(base.name), offset, vector)
+        return AddressOperand(_name(trace, base), offset, vector)
+    if hasattr(value, "__index__"):
+        return Immediate(str(int(value)), int(value))  # type: ignore[call-overload]
+    if hasattr(value, "__float__"):
+        return _one(trace, kind, float(value))  # type: ignore[arg-type]
+    raise error(f"{type(value).__name__} cannot be an operand", "give a Reg, an int, a float, a list of Regs or an address")
+
+
+def convert(trace: TraceView, mnemonic: str, operands: Sequence[object]) -> list[Operand]:
+    """Return the tree operands of one instruction."""
+    kind = value_type(mnemonic)
+    if mnemonic.startswith("mov.") and len(operands) == 2 and not isinstance(operands[1], (Reg, int, float, list, str)):
+        return [_one(trace, kind, operands[0]), _moved(trace, kind, operands[1])]
+    return [_one(trace, kind, v) for v in operands]
+
+
+def _moved(trace: TraceView, kind: str, value: object) -> Operand:
+    """The source of a `mov`: the address of a variable is its name."""
+    result = _one(trace, kind, value)
+    if isinstance(result, AddressOperand):
+        if result.offset:
+            raise error(
+                f"mov takes the address of a variable, and this is {result.offset} bytes behind one",
+                "add the offset with a second instruction: ptx.inst.add.u32",
+            )
+        return result.base
+    return result
+
+
+def guard(trace: TraceView, pred: Reg | NegPred) -> Name:
+    """Return the guard `@p` or `@!p` of an instruction."""
+    reg, negated = (pred.reg, True) if isinstance(pred, NegPred) else (pred, False)
+    if not isinstance(reg, Reg):
+        raise error(f"pred= needs a predicate register, not {type(pred).__name__}", "write pred=(a == b), or pred=~p")
+    if reg.type != "pred":
+        raise error(f"pred= needs a predicate, and {reg.name} is {reg.dtype}", f"write pred=({reg.name} != 0)")
+    use(trace, reg)
+    return Name(reg.name, negated)

@@ -1,0 +1,45 @@
+"""The rooms a kernel object needs only when it runs or compiles, imported at that moment.
+
+Tracing and `k.ptx()` must not load numpy, nor look for tools; this is the registry that loads those rooms.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from warpsmith.base.tile import Tile
+
+__all__ = ["disassemble", "ml_dtypes", "numpy", "simulator", "tensor_map", "toolchain"]
+
+
+def numpy() -> Any:
+    """Return numpy."""
+    return import_module("numpy")
+
+
+def ml_dtypes() -> Any:
+    """Return ml_dtypes."""
+    return import_module("ml_dtypes")
+
+
+def simulator() -> Any:
+    """Return the simulator."""
+    return import_module("warpsmith.simulator")
+
+
+def toolchain() -> Any:
+    """Return the toolchain."""
+    return import_module("warpsmith.toolchain")
+
+
+def disassemble(cubin: bytes) -> Any:
+    """Return the listing of a cubin's machine code."""
+    return import_module("warpsmith.toolchain").disassemble(cubin)
+
+
+def tensor_map(tile: Tile, array: Any) -> Any:
+    """Return the simulator's tensor map of `array` as `tile` describes it."""
+    box = tile.descriptor(tile.extract_env(array.shape))
+    return simulator().TensorMap(array, view=box)

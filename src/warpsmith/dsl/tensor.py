@@ -1,0 +1,92 @@
+"""Tensor parameters inside a kernel body: `TensorSpec` and the handle of its TMA descriptor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from warpsmith.base.errors import InputError
+from warpsmith.dsl.place import error
+from warpsmith.dsl.trace import current
+
+if TYPE_CHECKING:
+    from warpsmith.base.layout import Layout
+    from warpsmith.base.ptx_types import PtxType
+    from warpsmith.base.tile import Tile
+    from warpsmith.dsl.registers import Reg
+
+__all__ = ["TensorSpec", "TmaDescriptorHandle"]
+
+
+@final
+class TmaDescriptorHandle:
+    """The TMA descriptor of a tensor: `src=` of loads, `dst=` of stores. A kernel parameter of 128 bytes."""
+
+    __slots__ = ("name", "pointer", "tensor")
+
+    def __init__(self, tensor: TensorSpec, name: str, pointer: Reg) -> None:
+        self.tensor = tensor
+        self.name = name
+        """Name of the parameter."""
+        self.pointer = pointer
+        """Register with its generic address."""
+
+    def location(self) -> tuple[Reg | str, int]:
+        """Return (register with the descriptor's generic address, 0)."""
+        return self.pointer, 0
+
+
+@final
+class TensorSpec:
+    """A tensor parameter: `.name .shape .dtype .layout`, `.tma_desc()`, `ptx.global_ptrs(T)`."""
+
+    __slots__ = ("_descriptor", "_env", "name", "pointer_used", "shape_used", "tile")
+
+    def __init__(self, name: str, tile: Tile, env: dict[str, int] | None = None) -> None:
+        self.name = name
+        self.tile = tile
+        self._env = env or {}
+        self._descriptor: TmaDescriptorHandle | None = None
+        self.pointer_used = False
+        self.shape_used = False
+
+    @property
+    def shape(self) -> tuple[int | str, ...]:
+        """The dimensions; names are replaced where the call or `k.ptx(M=…)` gives their value."""
+        self.shape_used = True
+        return tuple(self._env.get(d, d) if isinstance(d, str) else d for d in self.tile.dims)
+
+    @property
+    def dtype(self) -> PtxType:
+        """Element type."""
+        return self.tile.dtype
+
+    @property
+    def layout(self) -> Layout:
+        """Memory layout."""
+        return self.tile.layout
+
+    @property
+    def descriptor_name(self) -> str:
+        """Name of the descriptor's parameter, '' when the body does not use one."""
+        return self._descriptor.name if self._descriptor else ""
+
+    def location(self) -> tuple[Reg | str, int]:
+        """Return (parameter name, 0): `ptx.addr(A)` is the parameter itself."""
+        self.pointer_used = True
+        return self.name, 0
+
+    def tma_desc(self) -> TmaDescriptorHandle:
+        """Return the handle of the tensor's TMA descriptor; its address is loaded once, at the kernel's start."""
+        if self._descriptor is None:
+            try:
+                self.tile.check_descriptor(self._env)
+            except InputError as e:
+                raise error(str(e), "give the Tile a tma_box=(rows, columns) that its layout allows") from None
+            trace = current()
+            name = f"{self.name}_tma"
+            trace.declare_variable(name, "param", trace.root.place)
+            pointer = trace.root_register("u64")
+            trace.emit_first("mov.b64", (pointer, name))
+            trace.emit_first("cvta.param.u64", (pointer, pointer))
+            self._descriptor = TmaDescriptorHandle(self, name, pointer)
+        return self._descriptor

@@ -1,0 +1,281 @@
+"""A trace: the kernel body runs once in Python, and every DSL call appends to the statement list of the open scope.
+
+`Trace.emit` is the one way into the tree. It checks the instruction where it is written, turns Python operands into
+tree operands and notes the user's line on the instruction.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, final
+
+from warpsmith.assembly.ptx.special_registers import SPECIAL_REGISTERS
+from warpsmith.assembly.ptx.tree import Instruction, Label, Variable
+from warpsmith.assembly.ptx.tree import Scope as TreeScope
+from warpsmith.base.errors import WarpsmithError
+from warpsmith.base.ptx_types import TYPES
+from warpsmith.dsl.operands import convert, guard
+from warpsmith.dsl.place import error, user_place
+from warpsmith.dsl.registers import NegPred, Reg, RegArray
+from warpsmith.dsl.scope import AUTOMATIC, Scope
+from warpsmith.dsl.shared_memory import SharedMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warpsmith.assembly.ptx.tree import Statement
+    from warpsmith.base.arch import Arch
+    from warpsmith.base.ptx_types import PtxType
+    from warpsmith.base.source import Place
+
+__all__ = ["Options", "Retrace", "Trace", "current"]
+
+_current: ContextVar[Trace | None] = ContextVar("warpsmith_trace", default=None)
+
+
+def current() -> Trace:
+    """Return the trace of the kernel whose body is running; raise `KernelError` outside one."""
+    trace = _current.get()
+    if trace is None:
+        raise error("this call emits an instruction, and no kernel is being traced", "call it inside a @kernel function")
+    return trace
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a first run of the body may find out, so that it has to run again."""
+
+    dynamic_shared: bool = False
+    """Allocations live in the dynamic shared memory, because together they exceed 48 KB."""
+    reserved: int = 0
+    """Bytes at the start of the dynamic shared memory that belong to `smem.base()`."""
+    prefix: str = ""
+    """Put before automatic names when the user's own names look like them."""
+
+
+class Retrace(WarpsmithError):  # noqa: N818 - a request, not a fault
+    """Raised inside a trace to run the body again with other options."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__("the body runs again")
+        self.options = options
+
+
+class WaitHook(Protocol):
+    """What is told of every `mbarrier.wait`."""
+
+    def before_wait(self) -> None:
+        """Called before the wait is emitted."""
+        ...
+
+    def after_wait(self) -> None:
+        """Called after it."""
+        ...
+
+
+@final
+class Trace:
+    """The state of one run of a kernel body."""
+
+    def __init__(self, arch: Arch, version: tuple[int, int], fixed_version: bool, options: Options, place: Place) -> None:
+        self.arch = arch
+        self.version = version
+        """PTX version: what was asked for, or the lowest for the architecture, raised as instructions need it."""
+        self.fixed_version = fixed_version
+        self.options = options
+        self.statements: list[Statement] = []
+        self.prologue: list[Statement] = []
+        """Goes before everything else in the body: loads that must dominate their uses."""
+        self.root = Scope(self, 0, None, self.statements, place)
+        self.scope = self.root
+        self.scopes = 0
+        self.labels: dict[str, Place] = {}
+        self.branches: list[tuple[str, Place]] = []
+        self.spaces: dict[str, str] = {}
+        """variable or parameter name -> state space."""
+        self.parameter_types: dict[str, str] = {}
+        self.variables: list[Variable] = []
+        """Variables at module level."""
+        self.counters: dict[str, int] = {}
+        self.last_if: tuple[list[Statement], Label] | None = None
+        """Body and end label of the `if_` closed last: what an `else_` may follow."""
+        self.files: dict[int, str] = {}
+        """Files named by `ptx.file_`."""
+        self.forced_place: Place | None = None
+        """Set by `ptx.loc`."""
+        self.wait_map: WaitHook | None = None
+        """Instruments `mbarrier.wait` while active."""
+        self.open_loops: list[tuple[str, Place]] = []
+        """`range_` loops whose end has not been emitted."""
+        self.shared = SharedMemory()
+        self.shared_variables: list[Variable] = []
+        self.dynamic_name = ""
+        """What the `extern .shared` array shall be called, '' for our choice."""
+        self.smem_bytes = 0
+        """The `smem=` argument of the kernel: bytes the kernel lays out itself."""
+
+    @property
+    def prefix(self) -> str:
+        """Put before automatic names."""
+        return self.options.prefix
+
+    # --- names -------------------------------------------------------------------------------------------------------
+
+    def unique(self, stem: str) -> str:
+        """Return `stem`, or `stem_1`, `stem_2`, … : a name not handed out before."""
+        while True:
+            count = self.counters.get(stem, 0)
+            self.counters[stem] = count + 1
+            name = f"{stem}_{count}" if count else stem
+            if name not in self.spaces and name not in self.labels:
+                return name
+
+    def unique_label(self, stem: str) -> str:
+        """Return a fresh label `$stem_n`."""
+        count = self.counters.get("$" + stem, 0)
+        self.counters["$" + stem] = count + 1
+        return f"${stem}_{count}"
+
+    def declare_variable(self, name: str, space: str, place: Place) -> None:
+        """Note a variable's name and space; raise when the name is taken."""
+        if name in self.spaces:
+            raise error(f"the name {name} is already declared", "choose another name, or leave `name` out")
+        self.spaces[name] = space
+
+    def declare_parameter(self, name: str, kind: str) -> None:
+        """Note a kernel parameter and its type."""
+        self.spaces[name] = "param"
+        self.parameter_types[name] = kind
+
+    def space_of(self, name: str) -> str:
+        """Return the state space of a declared variable, or of a local one; '' when unknown."""
+        found = self.scope.find(name)
+        return self.spaces.get(name, found if isinstance(found, str) else "")
+
+    def check_name(self, name: str) -> None:
+        """Raise for a name that means nothing here: no register, variable, parameter or special register."""
+        if (
+            name in self.spaces
+            or name in SPECIAL_REGISTERS
+            or self.scope.find(name) is not None
+            or self.scope.is_automatic(name)
+        ):
+            return
+        if name == "_" or name == "WARP_SZ":
+            return
+        kind = "register" if name.startswith("%") else "name"
+        raise error(f"undeclared {kind} {name}", "declare it first: reg.scalar(dtype, name=…), or pass the Reg itself")
+
+    # --- registers ---------------------------------------------------------------------------------------------------
+
+    def new(self, dtype: PtxType) -> Reg:
+        """Declare a register with a name of our own in the open scope."""
+        scope = self.scope
+        return Reg(scope.automatic(dtype), dtype, scope)
+
+    def root_register(self, type_name: str) -> Reg:
+        """Declare a register in the kernel's outermost scope."""
+        dtype = TYPES[type_name]
+        return Reg(self.root.automatic(dtype), dtype, self.root)
+
+    def new_named(self, type_name: str) -> Reg:
+        """Declare a register of the type called `type_name`."""
+        return self.new(TYPES[type_name])
+
+    def declare(self, dtype: PtxType, name: str) -> Reg:
+        """Declare a register under the user's name; raise when the name is taken in this scope."""
+        self._own(name)
+        result = Reg(name, dtype, self.scope)
+        self._claim(name, result)
+        self.scope.declare(dtype.reg, name, None)
+        return result
+
+    def declare_array(self, dtype: PtxType, count: int, name: str | None) -> RegArray:
+        """Declare `name<count>`; with a name of our own when None."""
+        if name is None:
+            base = self.scope.automatic_array(dtype)
+        else:
+            base = name
+            self._own(name)
+        regs = [Reg(f"{base}{i}", dtype, self.scope) for i in range(count)]
+        if name is not None:
+            for r in regs:
+                self._claim(r.name, r)
+        self.scope.declare(dtype.reg, base, count)
+        return RegArray(base, dtype, regs)
+
+    def _own(self, name: str) -> None:
+        if AUTOMATIC.fullmatch(name) and not self.options.prefix:
+            raise Retrace(replace(self.options, prefix="t_"))
+
+    def _claim(self, name: str, value: Reg) -> None:
+        if name in self.scope.names or name in self.spaces:
+            raise error(f"the name {name} is already declared in this scope", "leave `name` out, or open a ptx.scope()")
+        self.scope.names[name] = value
+
+    # --- statements --------------------------------------------------------------------------------------------------
+
+    def emit(self, mnemonic: str, operands: Sequence[object], pred: Reg | NegPred | None = None) -> Instruction:
+        """Append one instruction of the user's line to the open scope."""
+        place = self.forced_place or user_place()
+        converted = convert(self, mnemonic, operands)
+        instruction = Instruction(mnemonic, converted, None if pred is None else guard(self, pred), None, place)
+        self.scope.body.append(instruction)
+        return instruction
+
+    def emit_first(self, mnemonic: str, operands: Sequence[object]) -> None:
+        """Append one instruction to the prologue."""
+        self.prologue.append(Instruction(mnemonic, convert(self, mnemonic, operands), None, None, user_place()))
+
+    def label(self, name: str) -> None:
+        """Append a label; raise when the kernel has it already."""
+        if name in self.labels:
+            earlier = self.labels[name]
+            raise error(f"the label {name} is already set at {earlier}", "labels are unique in a kernel")
+        self.labels[name] = user_place()
+        self.scope.body.append(Label(name))
+
+    def append(self, statement: Statement) -> None:
+        """Append any other statement."""
+        self.scope.body.append(statement)
+
+    def append_parsed(self, statements: list[Statement]) -> None:
+        """Append statements read from text, as the user's line; what they declare is known from here on."""
+        place = self.forced_place or user_place()
+        for s in statements:
+            self._adopt(s, place)
+        self.scope.body.extend(statements)
+
+    def _adopt(self, s: Statement, place: Place) -> None:
+        if isinstance(s, Instruction):
+            s.place = place
+        elif isinstance(s, TreeScope):
+            for inner in s.body:
+                self._adopt(inner, place)
+        elif isinstance(s, Label):
+            self.labels[s.name] = place
+
+    def open_scope(self) -> Scope:
+        """Open a `{ }` block."""
+        self.scopes += 1
+        node = TreeScope([])
+        self.scope.body.append(node)
+        self.scope = Scope(self, self.scopes, self.scope, node.body, user_place())
+        return self.scope
+
+    def close_scope(self, scope: Scope) -> None:
+        """Close the innermost block, which must be `scope`."""
+        if self.scope is not scope:
+            raise error("this scope is not the innermost open one", "leave scopes in the reverse order of entering them")
+        scope.close()
+        assert scope.parent is not None
+        self.scope = scope.parent
+
+    def __enter__(self) -> Trace:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _current.reset(self._token)
