@@ -71,8 +71,8 @@ class Immediate:
     """A constant. `text` is how it is spelled (`16`, `0x10U`, `0f3F800000`, `0d…`, `1.5`, `WARP_SZ`, `(1<<4)|3`)."""
 
     text: str
-    value: int | float
-    """Integer value, or float value for float constants (`0f…` decoded)."""
+    value: int | float = field(compare=False)
+    """Integer value, or float value for float constants (`0f…` decoded). `text` decides equality: NaN equals nothing."""
     kind: Literal["int", "f32", "f64", "float"] = "int"
     """f32 for `0f` bits, f64 for `0d` bits, float for decimal notation."""
     span: Span | None = field(default=None, compare=False)
@@ -191,7 +191,7 @@ class Initializer:
     leaves: list[Initializer] | None = None
     """Sub-initialisers for `{…}`; None for a leaf."""
     text: str = ""
-    value: int | float | None = None
+    value: int | float | None = field(default=None, compare=False)
     symbol: str = ""
     """Variable or function whose address is taken."""
     offset: int = 0

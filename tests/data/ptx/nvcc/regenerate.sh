@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Compile tests/data/cuda/*.cu to PTX with nvcc (13.0 made what is committed). Run from the repository root.
+# The sources are compiled from /project so that no path of this machine gets into the PTX; `.file` paths are made relative.
+set -eu
+out=$PWD/tests/data/ptx/nvcc
+work=$(mktemp -d)
+[ ! -e /project ] || { echo "regenerate.sh: /project exists"; exit 1; }
+mkdir -p /project/tests/data
+trap 'rm -rf "$work" /project' EXIT
+cp -r tests/data/cuda /project/tests/data/cuda
+cd /project
+one() { # name source options…
+  local name=$1 source=$2
+  shift 2
+  nvcc -std=c++17 -ptx "$@" "tests/data/cuda/$source.cu" -o "$work/$name.ptx"
+  sed -i -E '/^[[:space:]]*\.file/s#"/project/#"#; /^[[:space:]]*\.file/s#"/.*/include/#"cuda/include/#' "$work/$name.ptx"
+  rm -f "$out/$name.ptx" "$out/$name.ptx.xz"
+  if [ "$(stat -c %s "$work/$name.ptx")" -gt 49152 ]; then
+    xz -9e "$work/$name.ptx" && mv "$work/$name.ptx.xz" "$out"
+  else
+    mv "$work/$name.ptx" "$out"
+  fi
+}
+one control.sm_75 control -arch=sm_75
+one control.sm_90.debug control -arch=sm_90 -G
+one control.sm_100a control -arch=sm_100a
+one control.sm_90a.lines control -arch=sm_90a -lineinfo
+one control.sm_80.relocatable control -arch=sm_80 -rdc=true
+one memory.sm_75 memory -arch=sm_75
+one memory.sm_90a.lines memory -arch=sm_90a -lineinfo
+one memory.sm_100a.debug memory -arch=sm_100a -G
+one arithmetic.sm_80 arithmetic -arch=sm_80
+one arithmetic.sm_90a arithmetic -arch=sm_90a
+one arithmetic.sm_120a.fast arithmetic -arch=sm_120a -use_fast_math
+one warps.sm_75 warps -arch=sm_75
+one warps.sm_80 warps -arch=sm_80
+one warps.sm_90a.lines warps -arch=sm_90a -lineinfo
+one warps.sm_90.debug warps -arch=sm_90 -G
+one launchable.sm_75 launchable -arch=sm_75
+one launchable.sm_90a launchable -arch=sm_90a
+one launchable.sm_90a.lines launchable -arch=sm_90a -lineinfo
+one tensor.sm_80 tensor -arch=sm_80
+one tensor.sm_90a.lines tensor -arch=sm_90a -lineinfo
+one blackwell.sm_100a blackwell -arch=sm_100a

@@ -1,0 +1,93 @@
+"""Compile tests/data/triton/kernels.py to PTX, without a GPU. Run from the repository root with Triton installed.
+
+Triton 3.9 made what is committed. The kernels are compiled from a copy in /project, so that no path of this machine gets
+into the debug data; file names in `.file` are made relative to the project.
+"""
+
+import importlib.util
+import lzma
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+HERE = Path(__file__).resolve().parent
+PROJECT = Path("/project")
+SOURCE = PROJECT / "tests" / "data" / "triton" / "kernels.py"
+LARGEST_PLAIN = 49152
+
+SOURCE.parent.mkdir(parents=True)
+shutil.copy(HERE.parents[1] / "triton" / "kernels.py", SOURCE)
+spec = importlib.util.spec_from_file_location("kernels", SOURCE)
+K = importlib.util.module_from_spec(spec)
+sys.modules["kernels"] = K
+spec.loader.exec_module(K)
+
+F, H, B, I = "*fp32", "*fp16", "*bf16", "*i32"
+KERNELS = [
+    # name, kernel, argument types, constants, options, compute capabilities
+    ("vector_add", K.vector_add, [F, F, F, "i32"], {"BLOCK": 512}, {}, (75, 80, 90, 100, 120)),
+    ("row_sum", K.row_sum, [F, F, "i32"], {"BLOCK": 1024}, {}, (80, 90)),
+    ("row_argmax", K.row_argmax, [F, I, "i32"], {"BLOCK": 512}, {}, (90,)),
+    ("softmax", K.softmax, [F, F, "i32"], {"BLOCK": 1024}, {}, (80, 90, 120)),
+    ("layer_norm", K.layer_norm, [H, F, F, H, "i32", "fp32"], {"BLOCK": 1024}, {}, (80, 100)),
+    ("scan_sum", K.scan_sum, [F, F], {"BLOCK": 512}, {}, (80, 90)),
+    ("sort_rows", K.sort_rows, [I, I], {"BLOCK": 128}, {}, (90,)),
+    ("histogram", K.histogram, [I, I], {"BLOCK": 512, "BINS": 64}, {}, (80, 90)),
+    ("atomics", K.atomics, [I, F, "i32"], {"BLOCK": 128}, {}, (80, 90)),
+    ("transpose", K.transpose, [H, H, "i32", "i32"], {"BLOCK": 64}, {}, (80, 90)),
+    ("attention", K.attention, [H, H, H, H, "i32", "fp32"], {"BM": 64, "BN": 32, "D": 64}, {}, (80, 90, 100, 120)),
+    ("attention.bf16", K.attention, [B, B, B, B, "i32", "fp32"], {"BM": 128, "BN": 64, "D": 64}, {}, (90,)),
+    ("random_dropout", K.random_dropout, [F, F, "i32", "fp32", "i32"], {"BLOCK": 256}, {}, (90,)),
+    ("casts", K.casts, [F, H, B, "*fp8e4nv", "*fp8e5", "*i8", "i32"], {"BLOCK": 256}, {}, (90, 100)),
+    ("math", K.math, [F, F, F, "i32"], {"BLOCK": 128}, {}, (80, 90)),
+    ("persistent", K.persistent, [F, F, "i32"], {"BLOCK": 1024}, {}, (80, 90)),
+    ("matmul_descriptor", K.matmul_descriptor, [H, H, H, "i32", "i32", "i32"], {"BM": 64, "BN": 64, "BK": 64}, {}, (90, 100, 120)),
+]
+DOTS = {"fp16": (H, H), "bf16": (B, F), "tf32": (F, F), "int8": ("*i8", I), "fp8": ("*fp8e4nv", F)}
+for name, (of, to) in DOTS.items():
+    constants = {"BM": 64, "BN": 64, "BK": 64, "ACC": tl.int32 if name == "int8" else tl.float32}
+    capabilities = (90, 100, 120) if name == "fp8" else (80, 90, 100, 120)
+    KERNELS.append((f"matmul.{name}", K.matmul, [of, of, to, "i32", "i32", "i32"], constants, {}, capabilities))
+
+
+def compile_one(kernel, types, constants, options, capability):
+    """Return the PTX of one kernel; pointers and integers divisible by 16, as at most launches."""
+    names = kernel.arg_names
+    signature = {n: "constexpr" if n in constants else types[names.index(n)] for n in names}
+    divisible = {(k,): [["tt.divisibility", 16]] for k, n in enumerate(names) if signature[n][0] == "*" or signature[n] == "i32"}
+    keyed = {(names.index(n),): v for n, v in constants.items()}
+    source = ASTSource(fn=kernel, signature=signature, constexprs=keyed, attrs=divisible)
+    return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options or None).asm["ptx"]
+
+
+def main():
+    """Write one file per kernel and architecture."""
+    for old in HERE.glob("*.ptx*"):
+        old.unlink()
+    for name, kernel, types, constants, options, capabilities in KERNELS:
+        for capability in capabilities:
+            try:
+                text = compile_one(kernel, types, constants, options, capability)
+            except Exception as error:  # noqa: BLE001 - say which, go on
+                print("FAILED", name, capability, type(error).__name__, str(error).strip().splitlines()[:3])
+                continue
+            text = re.sub(r'(\.file\s+\d+\s+)"[^"]*?([^"/]*)"', r'\1"tests/data/triton/\2"', text)
+            path = HERE / f"{name}.sm_{capability}.ptx"
+            if len(text) > LARGEST_PLAIN:
+                path.with_suffix(".ptx.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+            else:
+                path.write_text(text)
+            print(path.name, len(text))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    finally:
+        shutil.rmtree(PROJECT)
