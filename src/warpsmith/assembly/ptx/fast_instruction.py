@@ -94,7 +94,7 @@ def _address(o: re.Match[str]) -> AddressOperand:
         return AddressOperand(_name(o["base"]))
     value = _int(offset).value
     assert isinstance(value, int)
-    return AddressOperand(_name(o["base"]), value - (1 << 64) if value >> 63 == 1 else value)
+    return AddressOperand(_name(o["base"]), value - (1 << 64) if value >> 63 == 1 else value, zero=not value)
 
 
 def _float(o: re.Match[str]) -> Immediate:

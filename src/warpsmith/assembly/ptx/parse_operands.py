@@ -115,13 +115,14 @@ def _address(lx: Lexer) -> AddressOperand:
     base: Name | Immediate
     sampler: Name | None = None
     coordinates: VectorOperand | Name | None = None
-    offset = 0
+    offset, zero = 0, False
     if lx.kind == "word" and lx.value != "WARP_SZ":
         begin = lx.start
         name, member = split_member(lx.word("a name"))
         base = Name(name, member=member, span=lx.span(begin))
         if lx.value == "+" and lx.kind == "op":
             offset = _offset(lx)
+            zero = not offset
         elif lx.value == "-":
             raise lx.refuse("an address adds its offset", hint="write `+-4` for a negative offset")
         elif lx.value == "[":
@@ -135,7 +136,7 @@ def _address(lx: Lexer) -> AddressOperand:
         if isinstance(coordinates, Name) and lx.take(","):
             sampler, coordinates = coordinates, _coordinates(lx)
     lx.expect("]", "at the end of an address")
-    return AddressOperand(base, offset, coordinates, sampler, lx.span(start))
+    return AddressOperand(base, offset, coordinates, sampler, zero, lx.span(start))
 
 
 def _coordinates(lx: Lexer) -> VectorOperand | Name:

@@ -43,7 +43,7 @@ def parse(text: str, name: str = "<string>", *, limit: int = LIMIT) -> Module:
     if len(text) > limit:
         raise InputError(f"{name}: {len(text):,} characters of PTX, over the limit of {limit:,}; pass limit= to read it anyway")
     with _collector_paused():
-        return _ModuleReader(Source(text.rstrip("\0"), name)).read()
+        return ModuleReader(Source(text.rstrip("\0"), name)).read()
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def parse_file(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Module:
 
 
 @final
-class _ModuleReader:
+class ModuleReader:
     """Reads the items of a module; after a problem it goes on with the next item."""
 
     def __init__(self, source: Source, *, plain: bool = True) -> None:

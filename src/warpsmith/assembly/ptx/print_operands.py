@@ -61,7 +61,7 @@ def _name(name: Name) -> str:
 
 def _address(address: AddressOperand) -> str:
     text = print_operand(address.base)
-    if address.offset:
+    if address.offset or address.zero:
         text += f"+{address.offset}"
     if address.sampler is not None:
         text += f", {_name(address.sampler)}"

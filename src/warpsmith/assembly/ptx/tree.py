@@ -87,6 +87,8 @@ class AddressOperand:
     offset: int = 0
     coordinates: VectorOperand | Name | None = None
     sampler: Name | None = None
+    zero: bool = False
+    """`[a+0]` instead of `[a]`: with debug information ptxas makes a difference (in `.debug_loc`), so the printer keeps it."""
     span: Span | None = field(default=None, compare=False)
 
 

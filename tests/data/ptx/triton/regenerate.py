@@ -28,18 +28,18 @@ K = importlib.util.module_from_spec(spec)
 sys.modules["kernels"] = K
 spec.loader.exec_module(K)
 
-F, H, B, I = "*fp32", "*fp16", "*bf16", "*i32"
+F, H, B, N = "*fp32", "*fp16", "*bf16", "*i32"
 KERNELS = [
     # name, kernel, argument types, constants, options, compute capabilities
     ("vector_add", K.vector_add, [F, F, F, "i32"], {"BLOCK": 512}, {}, (75, 80, 90, 100, 120)),
     ("row_sum", K.row_sum, [F, F, "i32"], {"BLOCK": 1024}, {}, (80, 90)),
-    ("row_argmax", K.row_argmax, [F, I, "i32"], {"BLOCK": 512}, {}, (90,)),
+    ("row_argmax", K.row_argmax, [F, N, "i32"], {"BLOCK": 512}, {}, (90,)),
     ("softmax", K.softmax, [F, F, "i32"], {"BLOCK": 1024}, {}, (80, 90, 120)),
     ("layer_norm", K.layer_norm, [H, F, F, H, "i32", "fp32"], {"BLOCK": 1024}, {}, (80, 100)),
     ("scan_sum", K.scan_sum, [F, F], {"BLOCK": 512}, {}, (80, 90)),
-    ("sort_rows", K.sort_rows, [I, I], {"BLOCK": 128}, {}, (90,)),
-    ("histogram", K.histogram, [I, I], {"BLOCK": 512, "BINS": 64}, {}, (80, 90)),
-    ("atomics", K.atomics, [I, F, "i32"], {"BLOCK": 128}, {}, (80, 90)),
+    ("sort_rows", K.sort_rows, [N, N], {"BLOCK": 128}, {}, (90,)),
+    ("histogram", K.histogram, [N, N], {"BLOCK": 512, "BINS": 64}, {}, (80, 90)),
+    ("atomics", K.atomics, [N, F, "i32"], {"BLOCK": 128}, {}, (80, 90)),
     ("transpose", K.transpose, [H, H, "i32", "i32"], {"BLOCK": 64}, {}, (80, 90)),
     ("attention", K.attention, [H, H, H, H, "i32", "fp32"], {"BM": 64, "BN": 32, "D": 64}, {}, (80, 90, 100, 120)),
     ("attention.bf16", K.attention, [B, B, B, B, "i32", "fp32"], {"BM": 128, "BN": 64, "D": 64}, {}, (90,)),
@@ -47,9 +47,16 @@ KERNELS = [
     ("casts", K.casts, [F, H, B, "*fp8e4nv", "*fp8e5", "*i8", "i32"], {"BLOCK": 256}, {}, (90, 100)),
     ("math", K.math, [F, F, F, "i32"], {"BLOCK": 128}, {}, (80, 90)),
     ("persistent", K.persistent, [F, F, "i32"], {"BLOCK": 1024}, {}, (80, 90)),
-    ("matmul_descriptor", K.matmul_descriptor, [H, H, H, "i32", "i32", "i32"], {"BM": 64, "BN": 64, "BK": 64}, {}, (90, 100, 120)),
+    (
+        "matmul_descriptor",
+        K.matmul_descriptor,
+        [H, H, H, "i32", "i32", "i32"],
+        {"BM": 64, "BN": 64, "BK": 64},
+        {},
+        (90, 100, 120),
+    ),
 ]
-DOTS = {"fp16": (H, H), "bf16": (B, F), "tf32": (F, F), "int8": ("*i8", I), "fp8": ("*fp8e4nv", F)}
+DOTS = {"fp16": (H, H), "bf16": (B, F), "tf32": (F, F), "int8": ("*i8", N), "fp8": ("*fp8e4nv", F)}
 for name, (of, to) in DOTS.items():
     constants = {"BM": 64, "BN": 64, "BK": 64, "ACC": tl.int32 if name == "int8" else tl.float32}
     capabilities = (90, 100, 120) if name == "fp8" else (80, 90, 100, 120)
@@ -60,7 +67,9 @@ def compile_one(kernel, types, constants, options, capability):
     """Return the PTX of one kernel; pointers and integers divisible by 16, as at most launches."""
     names = kernel.arg_names
     signature = {n: "constexpr" if n in constants else types[names.index(n)] for n in names}
-    divisible = {(k,): [["tt.divisibility", 16]] for k, n in enumerate(names) if signature[n][0] == "*" or signature[n] == "i32"}
+    divisible = {
+        (k,): [["tt.divisibility", 16]] for k, n in enumerate(names) if signature[n][0] == "*" or signature[n] == "i32"
+    }
     keyed = {(names.index(n),): v for n, v in constants.items()}
     source = ASTSource(fn=kernel, signature=signature, constexprs=keyed, attrs=divisible)
     return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options or None).asm["ptx"]
@@ -74,7 +83,7 @@ def main():
         for capability in capabilities:
             try:
                 text = compile_one(kernel, types, constants, options, capability)
-            except Exception as error:  # noqa: BLE001 - say which, go on
+            except Exception as error:
                 print("FAILED", name, capability, type(error).__name__, str(error).strip().splitlines()[:3])
                 continue
             text = re.sub(r'(\.file\s+\d+\s+)"[^"]*?([^"/]*)"', r'\1"tests/data/triton/\2"', text)

@@ -1,0 +1,63 @@
+"""ptxas makes the same code of a text and of what its tree prints: `.text.*` and `.nv.info*` sections are equal."""
+
+from __future__ import annotations
+
+import lzma
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from warpsmith.assembly.ptx import parse
+from warpsmith.toolchain import find_tool
+
+DATA = Path(__file__).parents[3] / "data" / "ptx"
+FILES = sorted(p for p in DATA.glob("*/*.ptx*"))
+
+COMPARED = (".text", ".nv.info", ".nv.constant", ".nv.global", ".nv.shared", ".debug_info", ".debug_abbrev", ".debug_loc")
+
+
+def text_of(path: Path) -> str:
+    return lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else path.read_text("utf-8")
+
+
+def sections(elf: bytes) -> dict[str, bytes]:
+    """Names and contents of the sections of a 64-bit ELF file; repeated names get a number."""
+    (at,) = struct.unpack_from("<40xQ", elf)
+    size, count, names = struct.unpack_from("<58xHHH", elf)
+    headers = [struct.unpack_from("<IIQQQQ", elf, at + size * k) for k in range(count)]
+    strings = headers[names][4]
+    out: dict[str, bytes] = {}
+    for name, kind, _, _, offset, length in headers:
+        end = elf.index(b"\0", strings + name)
+        out[elf[strings + name : end].decode()] = b"" if kind == 8 else elf[offset : offset + length]
+    return out
+
+
+def assemble(text: str, folder: Path, name: str) -> dict[str, bytes]:
+    source, cubin = folder / f"{name}.ptx", folder / f"{name}.cubin"
+    source.write_text(text, "utf-8")
+    arch = re.search(r"^\.target\s+(sm_\w+)", text, re.MULTILINE)
+    assert arch
+    compile_only = ["-c"] if ".extern .func" in text.replace("vprintf", "") else []
+    tool = find_tool("ptxas")
+    assert tool
+    command = [str(tool.path), "-arch", arch[1], *compile_only, str(source), "-o", str(cubin)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return sections(cubin.read_bytes())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.name}")
+def test_equal_sections(path: Path, tmp_path: Path) -> None:
+    text = text_of(path)
+    before = assemble(text, tmp_path, "before")
+    after = assemble(str(parse(text, path.name)), tmp_path, "after")
+    compared = [name for name in before if name.startswith(COMPARED)]
+    assert any(name.startswith(".text.") for name in compared)
+    # the copy of the PTX text in debug builds is named by a hash of it
+    assert {n for n in before if "ptx_txt" not in n} == {n for n in after if "ptx_txt" not in n}
+    for name in compared:
+        assert after[name] == before[name], name
