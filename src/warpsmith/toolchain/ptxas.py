@@ -71,25 +71,30 @@ def compile_ptx(
     tool = require_tool("ptxas")
     arguments = ["-v", f"--gpu-name={arch}", *(() if "-g" in options else ("--generate-line-info",)), *options]
     cache = cache or default_cache()
-    key = cache.key("ptxas", tool.version(), *arguments, text)
+    data = text.encode("utf-8", "surrogateescape")
+    key = cache.key("ptxas", tool.version(), *arguments, data)
     entry = cache.get(key)
     cached = entry is not None
     trouble = ""
     if entry is None:
-        entry = _run(tool, text, arguments, places, name, timeout)
-        cache.put(key, entry)
-        trouble = cache.trouble
+        entry = _run(tool, data, arguments, timeout)
+        if entry.cubin:
+            cache.put(key, entry)
+            trouble = cache.trouble
     log = parse_log(entry.log)
     findings = findings_of(log, text, places, name)
+    if not entry.cubin:
+        raise _rejection(name, findings, entry.log)
     if trouble:
         findings += (Finding("cache", "note", trouble, repair="Set WARPSMITH_CACHE_DIR to a folder that can be written."),)
     return Compilation(entry.cubin, arch, entry.log, log.resources, findings, cached)
 
 
-def _run(tool: Tool, text: str, arguments: list[str], places: Mapping[int, Place] | None, name: str, timeout: float) -> Entry:
+def _run(tool: Tool, data: bytes, arguments: list[str], timeout: float) -> Entry:
+    """Run ptxas; an entry with an empty cubin is a rejection."""
     with workspace() as folder:
         try:
-            (folder / "kernel.ptx").write_text(text, encoding="utf-8")
+            (folder / "kernel.ptx").write_bytes(data)
         except OSError as error:
             raise ToolError(f"the PTX cannot be written for ptxas: {error}; set TMPDIR to a folder with space") from error
         done = run_tool(tool, [*arguments, "kernel.ptx", "-o", "kernel.cubin"], folder, timeout=timeout)
@@ -97,7 +102,11 @@ def _run(tool: Tool, text: str, arguments: list[str], places: Mapping[int, Place
         log = done.out + done.err
         if done.status == 0 and output.is_file():
             return Entry(output.read_bytes(), log)
-    errors = [f for f in findings_of(parse_log(log), text, places, name) if f.severity == "error"]
-    if not errors:
+    if not any(m.level in ("error", "fatal") for m in parse_log(log).messages):
         raise ToolError(f"ptxas failed (exit status {done.status}) and said why only as: {log.strip()[-500:]!r}")
-    raise CompilationError(f"ptxas rejects {name}: {len(errors)} error{'s' if len(errors) > 1 else ''}", errors, log)
+    return Entry(b"", log)
+
+
+def _rejection(name: str, findings: Sequence[Finding], log: str) -> CompilationError:
+    errors = [f for f in findings if f.severity == "error"]
+    return CompilationError(f"ptxas rejects {name}: {len(errors)} error{'s' if len(errors) > 1 else ''}", errors, log)

@@ -45,6 +45,12 @@ def test_text_architecture_and_options_are_in_the_key(fake_tool: FakeTool) -> No
     ]
 
 
+def test_bytes_that_are_no_unicode_go_through(fake_tool: FakeTool) -> None:
+    fake_tool("cp kernel.ptx kernel.cubin")
+    text = (PTX + "// caf\xe9").encode("latin-1").decode("utf-8", "surrogateescape")
+    assert compile_ptx(text).cubin.endswith(b"caf\xe9")
+
+
 def test_a_rejection_names_the_users_line(fake_tool: FakeTool, tmp_path: Path) -> None:
     fake_tool(
         "{ echo \"ptxas kernel.ptx, line 6; error   : Arguments mismatch for instruction 'add'\"\n"
