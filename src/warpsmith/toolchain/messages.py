@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from warpsmith.base.findings import Severity
     from warpsmith.toolchain.log import Log, Message, Resources
 
-__all__ = ["findings_of"]
+__all__ = ["KINDS", "findings_of"]
 
 _HEAD = re.compile(r"\.(?:entry|func)\b")
 
-_KINDS = {
+KINDS = {
     "setmaxnreg-ignored": re.compile(r"'setmaxnreg' ignored|setmaxnreg\.dec has register count"),
     "wgmma-serialised": re.compile(r"wgmma\.mma_async instructions are serialized"),
     "wgmma-wait-injected": re.compile(r"wgmma\.wait_group is injected"),
@@ -95,7 +95,7 @@ def findings_of(log: Log, text: str, places: Mapping[int, Place] | None = None, 
 
 
 def _finding(m: Message, ptx: _Text) -> Finding:
-    kind = next((kind for kind, pattern in _KINDS.items() if pattern.search(m.text)), "")
+    kind = next((kind for kind, pattern in KINDS.items() if pattern.search(m.text)), "")
     severity: Severity = "error" if m.level in ("error", "fatal") else "note"
     line = m.line or _guess_line(m, kind, ptx)
     related: tuple[Related, ...] = ()

@@ -1,0 +1,147 @@
+"""Findings, and every kind of them: what is wrong, and how to mend it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from warpsmith.base.findings import Finding, Related, Severity
+
+__all__ = ["KINDS", "Finding", "Kind", "Related", "Severity"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of finding."""
+
+    name: str
+    severity: Severity
+    """What findings of this kind usually are."""
+    wrong: str
+    """What is wrong, in a sentence."""
+    repair: str
+    """How to mend it, in a sentence."""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.wrong} {self.repair}"
+
+
+_SIMULATOR = (
+    Kind(
+        "deadlock",
+        "error",
+        "Every warp waits, and no asynchronous work is left that could release one.",
+        "Give the barrier the arrivals or bytes it still expects, or wait for the phase that completes.",
+    ),
+    Kind(
+        "phase-alias",
+        "error",
+        "A wait blocks although the phase it means has already completed: its parity is that of a later phase.",
+        "Let each waiter keep its own phase bit and flip it after every wait it passes.",
+    ),
+    Kind(
+        "over-arrival",
+        "error",
+        "More arrivals came in one phase of a barrier than its count.",
+        "Make the count given to mbarrier.init the number of arrivals of a phase.",
+    ),
+    Kind(
+        "tx-mismatch",
+        "error",
+        "The bytes a barrier was told to expect are not the bytes that complete on it.",
+        "Pass expect_tx the bytes of every copy that signals this barrier in this phase.",
+    ),
+    Kind(
+        "uninitialised-barrier",
+        "error",
+        "A barrier is used before it is initialised, without a fence after its initialisation, or initialised anew in use.",
+        "Initialise it in one thread, fence (fence.mbarrier_init or fence.proxy.async), and synchronise before its first use.",
+    ),
+    Kind(
+        "async-read-before-complete",
+        "error",
+        "Bytes are read that an unfinished copy or matrix operation still writes.",
+        "Wait on the barrier or group of that operation before the read.",
+    ),
+    Kind(
+        "register-before-wait",
+        "error",
+        "Registers of a wgmma in flight are touched before wgmma.wait_group.",
+        "Put wgmma.fence before the first wgmma and wait_group before the registers are used.",
+    ),
+    Kind(
+        "named-barrier",
+        "error",
+        "A named barrier has an id over 15, a count that is no multiple of 32, or counts that differ between participants.",
+        "Give each group of warps an id of its own and one thread count, a multiple of the warp size.",
+    ),
+    Kind(
+        "out-of-bounds",
+        "error",
+        "An access leaves its allocation, is misaligned, or a tensor copy does not fit its map.",
+        "Check the offset against the size of the array, and guard the tail.",
+    ),
+    Kind(
+        "uninitialised-read",
+        "error",
+        "A value nobody wrote reaches an address, a predicate or a store.",
+        "Write the bytes or register before it is used, on every path.",
+    ),
+    Kind(
+        "divergent-collective",
+        "error",
+        "An instruction that a whole warp or warpgroup must execute together is executed by a part of it.",
+        "Move it out of the branch, or make the branch uniform.",
+    ),
+    Kind(
+        "leftover",
+        "error",
+        "The kernel ends while transactions are pending or asynchronous work still touches its memory.",
+        "Wait for every copy and group before the kernel ends.",
+    ),
+    Kind(
+        "livelock",
+        "error",
+        "The launch took more steps than max_steps allows.",
+        "Look at the loop that is named; raise max_steps if it is only long.",
+    ),
+)
+
+_TOOLCHAIN = (
+    Kind("ptxas-error", "error", "ptxas rejects the program.", "Do what its message says."),
+    Kind("ptxas-note", "note", "ptxas has something to say.", "Do what its message says, or leave it."),
+    Kind(
+        "register-spill",
+        "note",
+        "Registers are kept in local memory, because there are too few.",
+        "Keep fewer values alive at once, or allow more registers.",
+    ),
+    Kind(
+        "setmaxnreg-ignored",
+        "note",
+        "ptxas drops setmaxnreg.",
+        "Let it know the register count at entry: .maxnreg, or .minnctapersm beside .maxntid or .reqntid.",
+    ),
+    Kind(
+        "wgmma-serialised",
+        "note",
+        "ptxas makes every wgmma wait for the one before it.",
+        "Touch no register of a wgmma between wgmma.fence and wgmma.wait_group, and take one path through them.",
+    ),
+    Kind(
+        "wgmma-wait-injected",
+        "note",
+        "ptxas had to put in a wgmma.wait_group.",
+        "Put one before the first use of the accumulators.",
+    ),
+    Kind(
+        "cache",
+        "note",
+        "A compiled kernel could not be kept on disk.",
+        "Set WARPSMITH_CACHE_DIR to a folder that can be written.",
+    ),
+)
+
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (*_SIMULATOR, *_TOOLCHAIN)}
+"""Every kind that is implemented, by name."""
