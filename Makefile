@@ -46,7 +46,7 @@ types: $(STAMPS)/dev ## basedpyright, strict
 
 layers: $(STAMPS)/test ## import-linter: a room imports only rooms below it
 	$(BIN)/lint-imports
-	$(BIN)/lint-imports --config cycles.ini
+	$(BIN)/lint-imports cycles.ini
 
 check: lint types layers test ## what CI runs
 

@@ -12,7 +12,7 @@ import pytest
 
 @pytest.mark.parametrize("config", ["pyproject.toml", "cycles.ini"])
 def test_the_contracts_are_kept(root: Path, config: str) -> None:
-    code = f"from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache', '--config', '{config}'])"
+    code = f"from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache', '{config}'])"
     done = subprocess.run([sys.executable, "-c", code], cwd=root, env={"PYTHONPATH": "src"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 broken." in done.stdout
