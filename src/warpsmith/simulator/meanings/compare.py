@@ -75,7 +75,7 @@ def _values(form: Form, kind: str) -> Callable[[Any], Array]:
 
 
 def setp(form: Form) -> Fn:
-    """Build setp: `fn(p, q, a, b, c)`, p or q None where absent.
+    """Build setp: `fn(p, a, b)` or `fn(p, q, a, b)`, then c with a Boolean operation; p or q may be None.
 
     p is (a cmp b) op c, q the same of the negated comparison; of packed types p is the lower half's, q the upper one's.
     """
@@ -83,36 +83,32 @@ def setp(form: Form) -> Fn:
     kind = half.element_of(form.type)
     compare, combine = comparison(op, kind in _FLOATS), _BOOL[boolean] if boolean else None
     values, lane = _values(form, kind), packed_dtype(form.type)
+    reads = 3 if boolean else 2
 
-    def joined(x: Bools, c: Bools | None) -> Bools:
-        return x if combine is None else combine(x, c)
+    def truths(a: Array, b: Array, two: bool) -> tuple[Bools, Bools]:
+        if lane:
+            shape = np.broadcast_shapes(np.shape(a), np.shape(b))
+            both = compare(values(elements(a, lane, shape)), values(elements(b, lane, shape)))
+            return both[..., ::2], both[..., 1::2]
+        first = compare(values(a), values(b))
+        return first, ~first if two else first
 
-    def write(p: Bools | None, q: Bools | None, first: Bools, second: Bools, c: Bools | None) -> None:
-        results = (p, joined(first, c)), (q, joined(second, c) if q is not None else None)
-        for out, value in results:
+    def general(*operands: Any) -> None:
+        outs, (a, b, *c) = operands[:-reads], operands[-reads:]
+        results = truths(a, b, len(outs) > 1)
+        joined = [r if combine is None else combine(r, c[0]) for r in results[: len(outs)]]
+        for out, result in zip(outs, joined, strict=True):
             if out is not None:
-                out[...] = value
+                out[...] = result
 
-    def scalar(p: Bools | None, q: Bools | None, a: Array, b: Array, c: Bools | None = None) -> None:
-        truth = compare(values(a), values(b))
-        write(p, q, truth, ~truth if q is not None else truth, c)
-
-    def plain(p: Bools | None, q: Bools | None, a: Array, b: Array) -> None:
-        if p is None or q is not None:
-            scalar(p, q, a, b)
+    def plain(*operands: Any) -> None:
+        if len(operands) == 3 and operands[0] is not None:
+            compare(operands[1], operands[2], operands[0])  # type: ignore[call-arg]
         else:
-            compare(a, b, p)  # type: ignore[call-arg]
+            general(*operands)
 
-    def packed(p: Bools | None, q: Bools | None, a: Array, b: Array, c: Bools | None = None) -> None:
-        assert lane is not None
-        shape = np.broadcast_shapes(np.shape(a), np.shape(b))
-        truth = compare(values(elements(a, lane, shape)), values(elements(b, lane, shape)))
-        write(p, q, truth[..., ::2], truth[..., 1::2], c)
-
-    if lane:
-        return packed
     simple = combine is None and not form.ftz and kind not in ("f16", "bf16") and isinstance(compare, np.ufunc)
-    return plain if simple else scalar
+    return plain if simple else general
 
 
 def _true_value(kind: str) -> Any:
