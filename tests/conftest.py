@@ -19,6 +19,11 @@ TOOL_TESTS = Path(__file__).parent / "tool"
 MISSING = [name for name in ("ptxas", "nvdisasm") if find_tool(name) is None]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--regenerate` writes expected text anew instead of comparing with it; review the difference before you commit it."""
+    parser.addoption("--regenerate", action="store_true", help="write expected text anew instead of comparing with it")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out `tests/tool` without its tools, but never in CI, where they must be there."""
     if not MISSING or os.environ.get("CI"):
