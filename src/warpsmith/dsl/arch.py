@@ -43,7 +43,7 @@ def detect_arch() -> str | None:
 
 @cache
 def _announce() -> None:
-    print(f'warpsmith: arch="auto" found no GPU and takes {DEFAULT_ARCH}, the default of the simulator', file=sys.stderr)  # noqa: T201
+    sys.stderr.write(f'warpsmith: arch="auto" found no GPU and takes {DEFAULT_ARCH}, the default of the simulator\n')
 
 
 def resolve_arch(name: str) -> str:

@@ -22,34 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["convert", "float_immediate", "guard"]
 
-_FLOATS = {"f32", "f64", "f32x2"}
-_TYPE_WORDS = frozenset(
-    [
-        "b8",
-        "b16",
-        "b32",
-        "b64",
-        "b128",
-        "u8",
-        "u16",
-        "u32",
-        "u64",
-        "s8",
-        "s16",
-        "s32",
-        "s64",
-        "f16",
-        "f16x2",
-        "bf16",
-        "bf16x2",
-        "tf32",
-        "f32",
-        "f64",
-        "f32x2",
-        "pred",
-    ]
-)
-
 
 def use(trace: TraceView, reg: Reg) -> None:
     """Raise when `reg` is not visible here: another kernel's, or of a scope that has ended."""
@@ -74,15 +46,9 @@ def float_immediate(value: float, kind: str) -> Immediate:
     return Immediate(f"0f{bits.hex().upper()}", struct.unpack(">f", bits)[0], "f32")
 
 
-def value_type(mnemonic: str) -> str:
-    """Return the last type word of a mnemonic, '' when it has none."""
-    for word in reversed(mnemonic.split(".")):
-        if word in _TYPE_WORDS:
-            return word
-    return ""
-
-
-def _name(trace: TraceView, text: str) -> Name:
+def _name(trace: TraceView, kind: str, text: str) -> Name:
+    if kind != "label":
+        trace.check_name(text)
     return Name(text)
 
 
@@ -91,7 +57,7 @@ def _one(trace: TraceView, kind: str, value: object) -> Operand:
         scope = value.scope
         if not scope.open or scope.trace is not trace:
             use(trace, value)
-        return Name(value.name)
+        return AddressOperand(Name(value.name)) if kind == "address" else Name(value.name)
     if isinstance(value, int):
         if kind in ("f32", "f64"):
             return float_immediate(float(value), kind)
@@ -106,19 +72,19 @@ def _one(trace: TraceView, kind: str, value: object) -> Operand:
     if isinstance(value, PipeRef):
         return PairOperand(_one(trace, kind, value.left), _one(trace, kind, value.right))
     if isinstance(value, str):
-        return _name(trace, value)
-    if isinstance(value, Reg):
-        use(trace, value)
-        return Name(value.name)
+        name = _name(trace, kind, value)
+        return AddressOperand(name) if kind == "address" else name
     location = getattr(value, "location", None)
     if location is not None:
         base, offset = location()
         coordinates = getattr(value, "coordinates", None)
+        if kind == "symbol" and coordinates is None and isinstance(base, str) and not offset:
+            return _name(trace, kind, base)
         vector = None if coordinates is None else VectorOperand([_one(trace, "s32", c) for c in coordinates])
         if isinstance(base, Reg):
             use(trace, base)
             return AddressOperand(Name(base.name), offset, vector)
-        return AddressOperand(_name(trace, base), offset, vector)
+        return AddressOperand(_name(trace, kind, base), offset, vector)
     if hasattr(value, "__index__"):
         return Immediate(str(int(value)), int(value))  # type: ignore[call-overload]
     if hasattr(value, "__float__"):
@@ -126,25 +92,13 @@ def _one(trace: TraceView, kind: str, value: object) -> Operand:
     raise error(f"{type(value).__name__} cannot be an operand", "give a Reg, an int, a float, a list of Regs or an address")
 
 
-def convert(trace: TraceView, mnemonic: str, operands: Sequence[object]) -> list[Operand]:
-    """Return the tree operands of one instruction."""
-    kind = value_type(mnemonic)
-    if mnemonic.startswith("mov.") and len(operands) == 2 and not isinstance(operands[1], (Reg, int, float, list, str)):
-        return [_one(trace, kind, operands[0]), _moved(trace, kind, operands[1])]
-    return [_one(trace, kind, v) for v in operands]
+def convert(trace: TraceView, kinds: Sequence[str], operands: Sequence[object]) -> list[Operand]:
+    """Return the tree operands of one instruction.
 
-
-def _moved(trace: TraceView, kind: str, value: object) -> Operand:
-    """The source of a `mov`: the address of a variable is its name."""
-    result = _one(trace, kind, value)
-    if isinstance(result, AddressOperand):
-        if result.offset:
-            raise error(
-                f"mov takes the address of a variable, and this is {result.offset} bytes behind one",
-                "add the offset with a second instruction: ptx.inst.add.u32",
-            )
-        return result.base
-    return result
+    A kind is `f32` or `f64` (numbers become those bits), `address` (registers and names get brackets), `label`, `symbol` (an
+    address becomes the variable's name) or ''.
+    """
+    return [_one(trace, kind, v) for kind, v in zip(kinds, operands, strict=True)]
 
 
 def guard(trace: TraceView, pred: Reg | NegPred) -> Name:

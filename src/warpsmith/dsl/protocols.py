@@ -30,6 +30,10 @@ class TraceView(Protocol):
         """Return the state space of a variable, '' when unknown."""
         ...
 
+    def find(self, name: str) -> object | None:
+        """Return the register called `name`, or the space of the variable or parameter; None when undeclared."""
+        ...
+
     def check_name(self, name: str) -> None:
         """Raise for a name that means nothing here."""
         ...

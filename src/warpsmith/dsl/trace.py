@@ -15,11 +15,14 @@ from warpsmith.assembly.ptx.tree import Instruction, Label, Variable
 from warpsmith.assembly.ptx.tree import Scope as TreeScope
 from warpsmith.base.errors import WarpsmithError
 from warpsmith.base.ptx_types import TYPES
+from warpsmith.dsl.address import in_register
+from warpsmith.dsl.check import Plan, check_values, needed_version, plan_for
 from warpsmith.dsl.operands import convert, guard
 from warpsmith.dsl.place import error, user_place
 from warpsmith.dsl.registers import NegPred, Reg, RegArray
 from warpsmith.dsl.scope import AUTOMATIC, Scope
 from warpsmith.dsl.shared_memory import SharedMemory
+from warpsmith.dsl.signature import signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +95,7 @@ class Trace:
         self.scope = self.root
         self.scopes = 0
         self.labels: dict[str, Place] = {}
+        self._plans: dict[tuple[object, ...], Plan] = {}
         self.branches: list[tuple[str, Place]] = []
         self.spaces: dict[str, str] = {}
         """variable or parameter name -> state space."""
@@ -137,6 +141,10 @@ class Trace:
         count = self.counters.get("$" + stem, 0)
         self.counters["$" + stem] = count + 1
         return f"${stem}_{count}"
+
+    def find(self, name: str) -> object | None:
+        """Return the register called `name`, or the space of the variable or parameter; None when undeclared."""
+        return self.scope.find(name) or self.spaces.get(name)
 
     def declare_variable(self, name: str, space: str, place: Place) -> None:
         """Note a variable's name and space; raise when the name is taken."""
@@ -220,14 +228,40 @@ class Trace:
     def emit(self, mnemonic: str, operands: Sequence[object], pred: Reg | NegPred | None = None) -> Instruction:
         """Append one instruction of the user's line to the open scope."""
         place = self.forced_place or user_place()
-        converted = convert(self, mnemonic, operands)
+        plan = self.plan(mnemonic, operands)
+        if "value" in plan.kinds or "symbol" in plan.kinds:
+            operands = [self._materialise(k, v) for k, v in zip(plan.kinds, operands, strict=True)]
+        converted = convert(self, plan.kinds, operands)
+        if plan.immediates or (plan.match is not None and plan.match.row.rules):
+            check_values(plan, mnemonic, operands, converted)
         instruction = Instruction(mnemonic, converted, None if pred is None else guard(self, pred), None, place)
         self.scope.body.append(instruction)
+        if mnemonic[:3] == "bra":
+            self.branches.append((str(operands[-1]), place))
         return instruction
+
+    def plan(self, mnemonic: str, operands: Sequence[object]) -> Plan:
+        """Return how to convert the operands, having checked them."""
+        key = (mnemonic, *[signature(self, v) for v in operands])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = plan_for(mnemonic, key[1:], self.arch, self.version, self.fixed_version)
+            if plan.match is not None:
+                self.version = max(self.version, needed_version(plan.match))
+            self._plans[key] = plan
+        return plan
+
+    def _materialise(self, kind: str, value: object) -> object:
+        """An address where a value is needed: put it into a register."""
+        if kind == "symbol" and hasattr(value, "location"):
+            base, offset = value.location()  # type: ignore[attr-defined]
+            kind = "value" if offset or isinstance(base, Reg) else kind
+        return in_register(self, value) if kind == "value" else value
 
     def emit_first(self, mnemonic: str, operands: Sequence[object]) -> None:
         """Append one instruction to the prologue."""
-        self.prologue.append(Instruction(mnemonic, convert(self, mnemonic, operands), None, None, user_place()))
+        converted = convert(self, self.plan(mnemonic, operands).kinds, operands)
+        self.prologue.append(Instruction(mnemonic, converted, None, None, user_place()))
 
     def label(self, name: str) -> None:
         """Append a label; raise when the kernel has it already."""

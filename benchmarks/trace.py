@@ -1,0 +1,59 @@
+"""Time of tracing: a straight-line kernel of 5,000 instructions, and 8,000 predicates.
+
+Run: PYTHONPATH=src python benchmarks/trace.py
+"""
+
+from __future__ import annotations
+
+import time
+
+from warpsmith import kernel, ptx, reg
+from warpsmith.types import f32, u32
+
+
+def straight_line(count: int):
+    @kernel(block=(128, 1, 1))
+    def straight():
+        a = reg.array(f32, 16)
+        b = reg.scalar(u32, init=1)
+        for i in range(count // 5):
+            ptx.inst.fma.rn.f32(a[i % 16], a[(i + 1) % 16], a[(i + 2) % 16], a[i % 16])
+            ptx.inst.add.rn.f32(a[i % 16], a[(i + 3) % 16], 1.0)
+            b += i
+            ptx.inst.xor.b32(b, b, i & 255)
+            ptx.inst.mov.b32(a[i % 16], b)
+
+    return straight
+
+
+def predicates(count: int):
+    @kernel(block=(128, 1, 1))
+    def compare():
+        a = reg.scalar(u32, init=1)
+        for i in range(count):
+            a > i  # noqa: B015 - emits a setp into a new predicate
+
+    return compare
+
+
+def seconds(kernel_object) -> float:
+    start = time.perf_counter()
+    kernel_object.build()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    seconds(straight_line(100))
+    for make, count, limit in ((straight_line, 5000, 0.1), (straight_line, 20000, 0.4), (predicates, 8000, 0.5)):
+        best = min(seconds(make(count)) for _ in range(5))
+        each = best / count * 1e6
+        print(f"{make.__name__:14} {count:6} instructions  {best * 1e3:7.1f} ms   {each:5.1f} us each   limit {limit} s")
+    k = straight_line(5000)
+    k.build()
+    start = time.perf_counter()
+    k.ptx()
+    print(f"print text     {5000:6} instructions  {(time.perf_counter() - start) * 1e3:7.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
