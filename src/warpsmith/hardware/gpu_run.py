@@ -1,0 +1,93 @@
+"""Run a kernel on the GPU with the arguments the simulator takes: numpy arrays in place, numbers, tensor maps."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from warpsmith.base.errors import InputError
+from warpsmith.launch.driver import Driver, driver
+from warpsmith.simulator.tensormap import TensorMap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Prepared", "prepare"]
+
+
+@final
+@dataclass(slots=True)
+class Prepared:
+    """A kernel loaded with its arrays on the device."""
+
+    driver: Driver
+    launch: Callable[[], None]
+    arrays: list[tuple[Any, int]]
+    """(host array, device address)"""
+
+    def run(self) -> None:
+        """Launch once, wait, and copy every array back in place."""
+        self.launch()
+        self.driver.synchronize()
+        for array, address in self.arrays:
+            data = self.driver.download(address, array.nbytes)
+            array[...] = np.frombuffer(data, array.dtype).reshape(array.shape)
+
+    def free(self) -> None:
+        """Free the device memory."""
+        for _, address in self.arrays:
+            self.driver.free(address)
+
+
+def prepare(
+    cubin: bytes,
+    kernel: str,
+    *,
+    grid: Sequence[int],
+    block: Sequence[int],
+    args: Sequence[object],
+    cluster: Sequence[int] = (1, 1, 1),
+    dynamic_shared: int = 0,
+) -> Prepared:
+    """Load the cubin and put every argument where the kernel expects it.
+
+    `args` are numpy arrays (each copied to the device once, however often it occurs), Python ints (64 bits), numpy scalars (of
+    their own width), bytes, and `TensorMap`s.
+    """
+    gpu = driver()
+    function = gpu.load(cubin, kernel)
+    arrays: list[tuple[Any, int]] = []
+
+    def place(array: Any) -> int:
+        for known, address in arrays:
+            if known is array:
+                return address
+        address = gpu.allocate(array.nbytes)
+        gpu.upload(address, array.tobytes())
+        arrays.append((array, address))
+        return address
+
+    packed: list[bytes] = []
+    for value in args:
+        if isinstance(value, TensorMap):
+            packed.append(value.encode(place(value.array)))
+        elif isinstance(value, np.ndarray):
+            packed.append(struct.pack("<Q", place(value)))
+        elif isinstance(value, np.generic):
+            packed.append(value.tobytes())
+        elif isinstance(value, bytes):
+            packed.append(value)
+        elif isinstance(value, int):
+            packed.append(struct.pack("<q" if value < 0 else "<Q", value))
+        else:
+            raise InputError(
+                f"gpu run: an argument of type {type(value).__name__}; give numpy arrays, numbers, bytes or TensorMap"
+            )
+
+    def launch() -> None:
+        function.launch(grid, block, packed, shared=dynamic_shared, cluster=cluster)
+
+    return Prepared(gpu, launch, arrays)

@@ -1,0 +1,1 @@
+"""Kernels shipped with Warpsmith, written in the DSL as a user would write them."""

@@ -1,0 +1,111 @@
+"""Online softmax on accumulator fragments (Milakov and Gimelshein 2018; FlashAttention-2, Dao 2023).
+
+Both attention kernels hold scores in the m16n8 accumulator layout of mma.sync and wgmma (PTX ISA 9.7.14.5.8 and 9.7.15.5.1): of every
+8 columns a thread holds columns 2q and 2q+1 (q = lane mod 4) of row g (g = lane div 4) in values 0 and 1, and of row g + 8 in values 2
+and 3. So value i belongs to row half (i div 2) mod 2 and to column 8·(i div 4) + 2q + i mod 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from warpsmith import ptx, reg
+from warpsmith.types import b32, f32, pred, u32
+
+__all__ = ["NEGATIVE", "RowState", "mask_scores", "pack_probabilities", "quad_reduce", "rescale", "softmax_step"]
+
+NEGATIVE = -3.0e38
+"""Stands for minus infinity: finite, so that a row without any column gives 0 and not NaN."""
+
+
+@dataclass(slots=True)
+class RowState:
+    """Running maximum (raw scores), running sum and last rescale factor of a thread's two rows."""
+
+    maximum: Any
+    total: Any
+    alpha: Any
+
+    @staticmethod
+    def declare() -> RowState:
+        """Declare the registers of two rows."""
+        return RowState(reg.array(f32, 2), reg.array(f32, 2), reg.array(f32, 2))
+
+    def reset(self) -> None:
+        """Start a new tile of queries."""
+        for half in range(2):
+            ptx.inst.mov.f32(self.maximum[half], NEGATIVE)
+            ptx.inst.mov.f32(self.total[half], 0.0)
+
+
+def mask_scores(scores: Any, first_column: Any, limits: Any, lane_column: Any) -> None:
+    """Replace scores of columns >= limit by minus infinity.
+
+    `first_column` is the key index of the tile's column 0 (u32 register), `limits[half]` the first key index row `half`
+    may not see, `lane_column` is 2·(lane mod 4).
+    """
+    for half in range(2):
+        room = reg.scalar(u32)
+        zero = reg.scalar(pred)
+        base = reg.scalar(u32)
+        ptx.inst.add.u32(base, first_column, lane_column)
+        # columns still allowed, counted from this thread's first column; saturates at 0
+        ptx.inst.setp.le.u32(zero, limits[half], base)
+        ptx.inst.sub.u32(room, limits[half], base)
+        ptx.inst.selp.b32(room, 0, room, zero)
+        for i in range(len(scores)):
+            if (i // 2) % 2 != half:
+                continue
+            hidden = reg.scalar(pred)
+            ptx.inst.setp.le.u32(hidden, room, 8 * (i // 4) + i % 2)
+            ptx.inst.selp.f32(scores[i], NEGATIVE, scores[i], hidden)
+
+
+def quad_reduce(value: Any, operation: str) -> None:
+    """Reduce a value over the four lanes that share a row, leaving it in all four; `operation` is "max" or "add"."""
+    other = reg.scalar(b32)
+    for distance in (1, 2):
+        ptx.inst.shfl.sync.bfly.b32(other, value, distance, 31, 0xFFFFFFFF)
+        if operation == "max":
+            ptx.inst.max.f32(value, value, other)
+        else:
+            ptx.inst.add.rn.f32(value, value, other)
+
+
+def softmax_step(scores: Any, state: RowState, scale_log2: float) -> None:
+    """Turn raw scores into probabilities in place, update maximum and (this thread's part of the) total, leave exp2 of the shift in alpha.
+
+    p = 2^(scale·(s − m)) with scale already multiplied by log2(e), as one fma and one ex2.
+    """
+    for half in range(2):
+        mine = [scores[i] for i in range(len(scores)) if (i // 2) % 2 == half]
+        fresh, shift = reg.scalar(f32), reg.scalar(f32)
+        ptx.inst.max.f32(fresh, state.maximum[half], mine[0])
+        for value in mine[1:]:
+            ptx.inst.max.f32(fresh, fresh, value)
+        quad_reduce(fresh, "max")
+        ptx.inst.sub.rn.f32(state.alpha[half], state.maximum[half], fresh)
+        ptx.inst.mul.rn.f32(state.alpha[half], state.alpha[half], scale_log2)
+        ptx.inst.ex2.approx.ftz.f32(state.alpha[half], state.alpha[half])
+        ptx.inst.mov.f32(state.maximum[half], fresh)
+        ptx.inst.mul.rn.f32(shift, fresh, -scale_log2)
+        for value in mine:
+            ptx.inst.fma.rn.f32(value, value, scale_log2, shift)
+        for value in mine:
+            ptx.inst.ex2.approx.ftz.f32(value, value)
+        ptx.inst.mul.rn.f32(state.total[half], state.total[half], state.alpha[half])
+        for value in mine:
+            ptx.inst.add.rn.f32(state.total[half], state.total[half], value)
+
+
+def rescale(accumulator: Any, state: RowState) -> None:
+    """Multiply the output accumulator by alpha, row by row."""
+    for i in range(len(accumulator)):
+        ptx.inst.mul.rn.f32(accumulator[i], accumulator[i], state.alpha[(i // 2) % 2])
+
+
+def pack_probabilities(packed: Any, scores: Any, dtype: Any) -> None:
+    """Round pairs of probabilities to 16 bits: the accumulator layout of two n8 blocks is the A layout of one k16 step."""
+    for i in range(len(packed)):
+        getattr(ptx.inst.cvt.rn, f"{dtype.name}x2").f32(packed[i], scores[2 * i + 1], scores[2 * i])
