@@ -42,4 +42,6 @@ def disassemble(cubin: bytes) -> Any:
 def tensor_map(tile: Tile, array: Any) -> Any:
     """Return the simulator's tensor map of `array` as `tile` describes it."""
     box = tile.descriptor(tile.extract_env(array.shape))
-    return simulator().TensorMap(array, view=box)
+    view = numpy().lib.stride_tricks.as_strided(array, box.extents[::-1], (*box.strides[::-1], array.itemsize))
+    maps = import_module("warpsmith.simulator.tensormap")
+    return maps.TensorMap(view, box=box.box[::-1], swizzle=box.swizzle or "none")

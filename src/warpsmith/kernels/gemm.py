@@ -1,8 +1,8 @@
 """Tiled GEMM for sm_90a: C = A B, TMA into a ring of stages, wgmma from shared memory, persistent tiles.
 
-A is `[m, k]`, B is `[n, k]` ("nt": both operands K-major) or `[k, n]` ("nn": B is MN-major), C is `[m, n]`; 16-bit in and out, f32 accumulation.
-A work item is 128 × `columns` of C: each of two consumer warpgroups keeps 64 rows. Any m, n and k that are multiples of 8 (TMA wants 16-byte
-strides) work: boxes past the edge read zeros and write nothing.
+A is `[m, k]`, B is `[n, k]` ("nt": both operands K-major) or `[k, n]` ("nn": B is MN-major), C is `[m, n]`; 16-bit in
+and out, f32 accumulation. A work item is 128 × `columns` of C: each of two consumer warpgroups keeps 64 rows. Any m,
+n and k that are multiples of 8 (TMA wants 16-byte strides) work: boxes past the edge read zeros and write nothing.
 """
 
 from __future__ import annotations

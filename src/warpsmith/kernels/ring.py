@@ -13,7 +13,8 @@ __all__ = ["Ring"]
 class Ring:
     """Stage number and phase bit of one role, as registers.
 
-    The consumer of a stage waits for parity `phase`; its producer waits for `phase ^ 1`, which a fresh barrier counts as complete.
+    The consumer of a stage waits for parity `phase`; its producer waits for `phase ^ 1`, which a fresh barrier counts
+    as complete.
     """
 
     def __init__(self, stages: int) -> None:

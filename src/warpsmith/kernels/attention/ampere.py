@@ -1,7 +1,8 @@
 """Flash attention forward for sm_80: mma.sync, cp.async and ldmatrix, after FlashAttention-2 (Dao 2023, algorithm 1).
 
-A CTA of four warps owns 64 query rows of one head, 16 a warp; keys come in tiles of 64, last tile first. Within a tile the copy of
-V overlaps S = Q Kᵀ, and the copy of the next K overlaps the softmax and O += P V; two CTA barriers a tile separate them.
+A CTA of four warps owns 64 query rows of one head, 16 a warp; keys come in tiles of 64, last tile first. Within a
+tile the copy of V overlaps S = Q Kᵀ, and the copy of the next K overlaps the softmax and O += P V; two CTA barriers a
+tile separate them.
 
 Shared rows are `2·dim` bytes; the 16-byte chunk of a row is XORed with (row mod 8), so that the eight rows of an ldmatrix
 fall on different banks. Chunk numbers split into an even constant and one lane-dependent low bit, which makes the address
@@ -46,6 +47,8 @@ class Config:
     causal: bool = False
     scale: float | None = None
     """Factor of the scores; None for 1/√dim."""
+    arch: str = "sm_80"
+    """Any architecture from sm_80 on."""
 
     @property
     def pitch(self) -> int:
@@ -378,7 +381,7 @@ def build(config: Config) -> Any:
     tile = Tile(c.heads, c.sequence, c.dim, from_name(c.dtype), Layout.ROW)
 
     @kernel(
-        arch="sm_80",
+        arch=c.arch,
         in_specs=(tile, tile, tile),
         out_specs=(tile, Tile(c.heads, c.sequence, f32, Layout.ROW)),
         grid=(-(-c.sequence // ROWS), c.heads, 1),

@@ -1,6 +1,7 @@
 """Flash attention forward for sm_90a: one producer warpgroup, two or three consumer warpgroups, persistent tiles.
 
-One thread of the producer loads Q (64 rows for each consumer) and a ring of K and V tiles by TMA. Each consumer keeps 64 query rows:
+One thread of the producer loads Q (64 rows for each consumer) and a ring of K and V tiles by TMA. Each consumer keeps
+64 query rows:
 
     S = Q Kᵀ            wgmma, both operands in shared memory
     P = softmax(S)      in registers, online (softmax.py)
@@ -63,6 +64,10 @@ class Config:
     """Key rows of a tile."""
     stages: int = 2
     multiprocessors: int = 132
+    emulated: int = 0
+    """Of every 16 exponentials, how many a polynomial computes."""
+    threshold: float = 0.0
+    """Powers of two by which a score may exceed the running maximum before the output is rescaled."""
 
     @property
     def rows(self) -> int:
@@ -286,6 +291,11 @@ class Consumer:
             )
         ptx.wgmma.commit_group()
 
+    def softmax(self) -> Any:
+        """Scores to probabilities; return the predicate that the output must be rescaled, None for always."""
+        c = self.c
+        return softmax_step(self.scores, self.state, c.scale_log2, emulated=c.emulated, threshold=c.threshold)
+
     def v_tile(self) -> Any:
         """Descriptor of the current stage's V tile."""
         v = reg.scalar(u64)
@@ -340,7 +350,7 @@ def _consume_item(me: Consumer, item: Item) -> None:
     ptx.wgmma.wait_group(0)
     me.release(me.ring.barrier(me.base, at.k_free))
     _masked(me, column, limits, None)
-    softmax_step(me.scores, me.state, c.scale_log2)
+    me.softmax()
     pack_probabilities(me.packed, me.scores, me.dtype)
 
     with ptx.if_(item.tiles > 1):
@@ -359,10 +369,10 @@ def _consume_item(me: Consumer, item: Item) -> None:
             ptx.wgmma.wait_group(1)
             me.release(me.ring.barrier(me.base, at.k_free))
             _masked(me, column, limits, visited)
-            softmax_step(me.scores, me.state, c.scale_log2)
+            needed = me.softmax()
             ptx.wgmma.wait_group(0)
             me.release(v_free)
-            rescale(me.output, me.state)
+            rescale(me.output, me.state, needed)
             pack_probabilities(me.packed, me.scores, me.dtype)
             ptx.inst.setp.ne.u32(more, column, 0)
 
@@ -464,6 +474,8 @@ def _check(c: Config) -> None:
         raise ValueError(f"attention: head dimension {c.dim} is not supported; use 64 or 128")
     if c.dtype not in ("f16", "bf16"):
         raise ValueError(f"attention: dtype {c.dtype!r} is not supported; use 'f16' or 'bf16'")
+    if c.consumers == 3 and c.dim == 128:
+        raise ValueError("attention: three consumers at head dimension 128 need more registers than 160 a thread; use 2")
     if c.consumers not in _REGISTERS:
         raise ValueError(f"attention: {c.consumers} consumer warpgroups are not supported; use 2 or 3")
     if c.sequence < 1 or c.heads < 1:

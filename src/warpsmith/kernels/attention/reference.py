@@ -15,8 +15,8 @@ def attention(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return (output, log-sum-exp) of softmax(scale · q kᵀ) v.
 
-    `q` is `[..., Sq, D]`, `k` and `v` are `[..., Sk, D]`; output `[..., Sq, D]`, log-sum-exp (natural logarithm) `[..., Sq]`. `scale` defaults to 1/√D.
-    With `causal` query i sees keys j ≤ i + first_row.
+    `q` is `[..., Sq, D]`, `k` and `v` are `[..., Sk, D]`; output `[..., Sq, D]`, log-sum-exp (natural logarithm)
+    `[..., Sq]`. `scale` defaults to 1/√D. With `causal` query i sees keys j ≤ i + first_row.
     """
     q64, k64, v64 = (np.asarray(a).astype(np.float64) for a in (q, k, v))
     factor = q64.shape[-1] ** -0.5 if scale is None else scale

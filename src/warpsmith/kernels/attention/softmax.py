@@ -1,8 +1,9 @@
 """Online softmax on accumulator fragments (Milakov and Gimelshein 2018; FlashAttention-2, Dao 2023).
 
-Both attention kernels hold scores in the m16n8 accumulator layout of mma.sync and wgmma (PTX ISA 9.7.14.5.8 and 9.7.15.5.1): of every
-8 columns a thread holds columns 2q and 2q+1 (q = lane mod 4) of row g (g = lane div 4) in values 0 and 1, and of row g + 8 in values 2
-and 3. So value i belongs to row half (i div 2) mod 2 and to column 8·(i div 4) + 2q + i mod 2.
+Both attention kernels hold scores in the m16n8 accumulator layout of mma.sync and wgmma (PTX ISA 9.7.14.5.8 and
+9.7.15.5.1): of every 8 columns a thread holds columns 2q and 2q+1 (q = lane mod 4) of row g (g = lane div 4) in
+values 0 and 1, and of row g + 8 in values 2 and 3. So value i belongs to row half (i div 2) mod 2 and to column 8·(i
+div 4) + 2q + i mod 2.
 """
 
 from __future__ import annotations
@@ -73,11 +74,41 @@ def quad_reduce(value: Any, operation: str) -> None:
             ptx.inst.add.rn.f32(value, value, other)
 
 
-def softmax_step(scores: Any, state: RowState, scale_log2: float) -> None:
-    """Turn raw scores into probabilities in place, update maximum and (this thread's part of the) total, leave exp2 of the shift in alpha.
+_ROUND = 12582912.0
+"""1.5 · 2²³: adding it leaves the integer part in the low bits of an f32."""
+_EXP2 = (1.0, 0.69514614, 0.22756439, 0.07711909)
+"""Cubic for 2^f on [0, 1): relative error 9e-5, below 16-bit rounding (as FlashAttention-4 publishes it)."""
 
-    p = 2^(scale·(s − m)) with scale already multiplied by log2(e), as one fma and one ex2.
+
+def _exp2_polynomial(value: Any) -> None:
+    """Replace a non-positive f32 by 2^value on the FMA pipes: floor, cubic of the fraction, exponent added to the bits."""
+    shifted, whole, fraction, result = (reg.scalar(f32) for _ in range(4))
+    ptx.inst.max.f32(value, value, -127.0)
+    ptx.inst.add.rm.f32(shifted, value, _ROUND)
+    ptx.inst.sub.rn.f32(whole, shifted, _ROUND)
+    ptx.inst.sub.rn.f32(fraction, value, whole)
+    ptx.inst.fma.rn.f32(result, fraction, _EXP2[3], _EXP2[2])
+    ptx.inst.fma.rn.f32(result, result, fraction, _EXP2[1])
+    ptx.inst.fma.rn.f32(result, result, fraction, _EXP2[0])
+    bits, power = reg.scalar(b32), reg.scalar(b32)
+    ptx.inst.mov.b32(bits, shifted)
+    ptx.inst.mov.b32(power, result)
+    ptx.inst.shl.b32(bits, bits, 23)
+    ptx.inst.add.s32(bits, bits, power)
+    ptx.inst.mov.b32(value, bits)
+
+
+def softmax_step(scores: Any, state: RowState, scale_log2: float, *, emulated: int = 0, threshold: float = 0.0) -> Any:
+    """Turn raw scores into probabilities in place and update the rows' maximum and (this thread's part of the) total.
+
+    p = 2^(scale·(s − m)), scale already multiplied by log2(e), as one fma and one ex2; of every 16 values `emulated`
+    are computed by a polynomial instead, because ex2 has an eighth of the rate of fma.
+
+    With a `threshold` (in powers of two) the maximum moves only when a row exceeds it by more: p stays below
+    2^threshold, the result is the same, and most tiles need no rescaling. Return the predicate "some row of this warp
+    moved", None without a threshold (rescale always).
     """
+    moved = None
     for half in range(2):
         mine = [scores[i] for i in range(len(scores)) if (i // 2) % 2 == half]
         fresh, shift = reg.scalar(f32), reg.scalar(f32)
@@ -85,6 +116,12 @@ def softmax_step(scores: Any, state: RowState, scale_log2: float) -> None:
         for value in mine[1:]:
             ptx.inst.max.f32(fresh, fresh, value)
         quad_reduce(fresh, "max")
+        if threshold:
+            rise, keep = reg.scalar(f32), reg.scalar(pred)
+            ptx.inst.sub.rn.f32(rise, fresh, state.maximum[half])
+            ptx.inst.setp.le.f32(keep, rise, threshold / scale_log2)
+            ptx.inst.selp.f32(fresh, state.maximum[half], fresh, keep)
+            moved = keep if moved is None else _both(moved, keep)
         ptx.inst.sub.rn.f32(state.alpha[half], state.maximum[half], fresh)
         ptx.inst.mul.rn.f32(state.alpha[half], state.alpha[half], scale_log2)
         ptx.inst.ex2.approx.ftz.f32(state.alpha[half], state.alpha[half])
@@ -92,15 +129,34 @@ def softmax_step(scores: Any, state: RowState, scale_log2: float) -> None:
         ptx.inst.mul.rn.f32(shift, fresh, -scale_log2)
         for value in mine:
             ptx.inst.fma.rn.f32(value, value, scale_log2, shift)
-        for value in mine:
-            ptx.inst.ex2.approx.ftz.f32(value, value)
+        for i, value in enumerate(mine):
+            if (i * emulated) // 16 != ((i + 1) * emulated) // 16:
+                _exp2_polynomial(value)
+            else:
+                ptx.inst.ex2.approx.ftz.f32(value, value)
         ptx.inst.mul.rn.f32(state.total[half], state.total[half], state.alpha[half])
         for value in mine:
             ptx.inst.add.rn.f32(state.total[half], state.total[half], value)
+    if moved is None:
+        return None
+    calm, needed = reg.scalar(pred), reg.scalar(pred)
+    ptx.inst.vote.sync.all.pred(calm, moved, 0xFFFFFFFF)
+    ptx.inst.not_.pred(needed, calm)
+    return needed
 
 
-def rescale(accumulator: Any, state: RowState) -> None:
-    """Multiply the output accumulator by alpha, row by row."""
+def _both(a: Any, b: Any) -> Any:
+    c = reg.scalar(pred)
+    ptx.inst.and_.pred(c, a, b)
+    return c
+
+
+def rescale(accumulator: Any, state: RowState, needed: Any = None) -> None:
+    """Multiply the output accumulator by alpha, row by row; skipped where the predicate `needed` is false."""
+    if needed is not None:
+        with ptx.if_(needed):
+            rescale(accumulator, state)
+        return
     for i in range(len(accumulator)):
         ptx.inst.mul.rn.f32(accumulator[i], accumulator[i], state.alpha[(i // 2) % 2])
 
