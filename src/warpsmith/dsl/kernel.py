@@ -136,7 +136,7 @@ class Kernel:
 
     def cubin(self, **template: object) -> bytes:
         """Return the cubin that ptxas makes, through the disk cache."""
-        return rooms.toolchain().compile_ptx(self.ptx(**template), self.arch).cubin
+        return rooms.toolchain().compile_ptx(self.ptx(**template), self.arch, name=self.__name__).cubin
 
     def sass(self, **template: object) -> object:
         """Return the listing of the machine code."""
@@ -144,7 +144,7 @@ class Kernel:
 
     def resources(self, **template: object) -> object:
         """Return registers, spills and memory of the compiled kernel."""
-        return rooms.toolchain().compile_ptx(self.ptx(**template), self.arch).resources
+        return rooms.toolchain().compile_ptx(self.ptx(**template), self.arch, name=self.__name__).resources[self.__name__]
 
     def __call__(self, *tensors: object, **template: object) -> Any:
         """Run the kernel: numpy arrays on the simulator. Outputs are allocated; one is returned alone, several as a tuple.

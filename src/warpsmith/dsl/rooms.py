@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 __all__ = ["disassemble", "ml_dtypes", "numpy", "simulator", "tensor_map", "toolchain"]
 
 
+_ELEMENTS = {
+    "f16": "f16", "bf16": "bf16", "f32": "f32", "tf32": "f32", "f64": "f64", "u8": "u8", "s8": "u8", "b8": "u8", "u16": "u16",
+    "s16": "u16", "b16": "u16", "u32": "u32", "s32": "s32", "b32": "u32", "u64": "u64", "s64": "s64", "b64": "u64",
+}  # fmt: skip
+"""PTX type → element type of a tensor map; 8-bit floats are moved as bytes."""
+
+
 def numpy() -> Any:
     """Return numpy."""
     return import_module("numpy")
@@ -44,4 +51,5 @@ def tensor_map(tile: Tile, array: Any) -> Any:
     box = tile.descriptor(tile.extract_env(array.shape))
     view = numpy().lib.stride_tricks.as_strided(array, box.extents[::-1], (*box.strides[::-1], array.itemsize))
     maps = import_module("warpsmith.simulator.tensormap")
-    return maps.TensorMap(view, box=box.box[::-1], swizzle=box.swizzle or "none")
+    element = _ELEMENTS.get(tile.dtype.name)
+    return maps.TensorMap(view, box=box.box[::-1], swizzle=box.swizzle or "none", element=element)

@@ -112,7 +112,13 @@ def _single(opcode: str, slot: OperandSlot, sig: str, element: bool = False) -> 
     if slot.kind == "label":
         return "" if sig in ("word", "symbol") else f"is {_show(sig)}, and a label is needed"
     if sig == "_":
-        return "" if slot.direction != "read" and (slot.sink or element) else "is _, and a register is needed"
+        return (
+            ""
+            if slot.name == "_" or (slot.direction != "read" and (slot.sink or element))
+            else "is _, and a register is needed"
+        )
+    if slot.name == "_":
+        return f'is {_show(sig)}, and there is no result here: write "_"'
     if slot.kind == "address":
         return _address(slot, sig)
     if slot.kind == "immediate":
