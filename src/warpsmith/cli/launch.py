@@ -1,0 +1,61 @@
+"""How a launch is written on the command line: the entry, the grid, the block, the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warpsmith.base.errors import InputError
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.ptx import Module
+
+__all__ = ["directive", "entry_name", "extents", "launch_shape"]
+
+Extents = tuple[int, int, int]
+
+
+def extents(text: str, option: str) -> Extents:
+    """Read `8`, `8,2` or `8,2,1` (also with `x`); every extent is at least 1."""
+    parts = text.replace("x", ",").split(",")
+    try:
+        values = [int(p) for p in parts]
+    except ValueError:
+        values = []
+    if not 1 <= len(values) <= 3 or min(values) < 1:
+        raise InputError(f"--{option} {text}: one to three numbers of at least 1, e.g. --{option} 8 or --{option} 8,2,1")
+    x, y, z = (*values, 1, 1)[:3]
+    return x, y, z
+
+
+def entry_name(module: Module, name: str | None, target: str) -> str:
+    """Return `name` if it is an entry of the module, or the only entry's name."""
+    entries = [f.name for f in module.functions() if f.kind == "entry" and f.body is not None]
+    there = ", ".join(entries) or "none"
+    if name is None and len(entries) == 1:
+        return entries[0]
+    if name is None:
+        raise InputError(f"{target}: which kernel? write --kernel NAME; kernels there: {there}")
+    if name not in entries:
+        raise InputError(f"{target}: no kernel is called {name!r}; kernels there: {there}")
+    return name
+
+
+def directive(module: Module, entry: str, *names: str) -> Extents | None:
+    """Return the extents that the first of these directives of an entry states, or None."""
+    for name in names:
+        for d in module.entry(entry).directives:
+            if getattr(d, "name", "") == name and (words := getattr(d, "arguments", [])):
+                return extents(",".join(words), name)
+    return None
+
+
+def launch_shape(
+    module: Module, entry: str, grid: str, block: str | None, cluster: str | None, target: str
+) -> dict[str, Extents]:
+    """Return grid, block and cluster of a launch; the entry's directives fill what is not given."""
+    threads = extents(block, "block") if block else directive(module, entry, "reqntid", "maxntid")
+    if threads is None:
+        raise InputError(f"{target}: {entry} does not state its block (.reqntid); write --block, e.g. --block 128")
+    shape = {"grid": extents(grid, "grid"), "block": threads}
+    ctas = extents(cluster, "cluster") if cluster else directive(module, entry, "reqnctapercluster")
+    return {**shape, "cluster": ctas} if ctas else shape
