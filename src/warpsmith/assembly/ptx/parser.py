@@ -25,7 +25,7 @@ from warpsmith.base.source import Source, Span
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
 __all__ = ["LIMIT", "parse", "parse_file"]
 
@@ -47,7 +47,7 @@ def parse(text: str, name: str = "<string>", *, limit: int = LIMIT) -> Module:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def _collector_paused() -> Generator[None]:
     """Keep the cyclic collector from walking the growing tree: a tree has no cycles, and it costs a quarter of the time."""
     enabled = gc.isenabled()
     gc.disable()

@@ -1,0 +1,172 @@
+"""The walk over a module: header, items, scopes, statements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from warpsmith.assembly.ptx.check.calls import check_call
+from warpsmith.assembly.ptx.check.declarations import declare_parameter, declare_registers, declare_variable
+from warpsmith.assembly.ptx.check.instruction import check_instruction
+from warpsmith.assembly.ptx.check.symbols import Scope, Symbol
+from warpsmith.assembly.ptx.tree import (
+    BranchTargets,
+    CallPrototype,
+    Directive,
+    Function,
+    Instruction,
+    Label,
+    Name,
+    RegisterDeclaration,
+    Statement,
+    Variable,
+)
+from warpsmith.assembly.ptx.tree import Scope as Block
+from warpsmith.base.arch import ARCHITECTURES, first_ptx_version
+from warpsmith.base.errors import Problem
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.ptx.module import Module
+
+__all__ = ["check"]
+
+_ENTRY_ONLY = frozenset(
+    (
+        *("maxntid", "reqntid", "minnctapersm", "maxnctapersm", "maxclusterrank"),
+        *("explicitcluster", "reqnctapercluster", "blocksareclusters"),
+    )
+)
+
+
+def check(module: Module) -> list[Problem]:
+    """Return every problem of `module`, in source order as far as places are known; an empty list for a good one."""
+    checker = _Checker(module)
+    checker.run()
+    return checker.problems
+
+
+@final
+class _Checker:
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.version = module.version
+        self.arch = module.arch if module.target else ""
+        self.problems: list[Problem] = []
+        self.globals = Scope()
+
+    def run(self) -> None:
+        if not self._header():
+            return
+        for item in self.module.items:
+            if isinstance(item, Function):
+                self._function(item)
+            elif isinstance(item, Variable):
+                self.problems += declare_variable(item, self.globals, module=True)
+            elif isinstance(item, Directive) and item.name == "alias":
+                self._alias(item)
+
+    def _header(self) -> bool:
+        """Check `.version` and `.target`; nothing else can be judged without a known architecture."""
+        if self.arch not in ARCHITECTURES:
+            known = ", ".join(ARCHITECTURES)
+            self.problems.append(Problem(f"unknown target `{self.arch}`", None, f"known are {known}"))
+            return False
+        first = first_ptx_version(self.arch)
+        if self.version < first:
+            text = f"target {self.arch} needs PTX {first[0]}.{first[1]}, the module is {self.version[0]}.{self.version[1]}"
+            self.problems.append(Problem(text, None, f"write `.version {first[0]}.{first[1]}` or later"))
+        if self.module.address_size not in (32, 64):
+            self.problems.append(Problem(f"address size {self.module.address_size} is neither 32 nor 64", None))
+        return True
+
+    def _alias(self, item: Directive) -> None:
+        new, old = item.arguments
+        for name in (new, old):
+            symbol = self.globals(name)
+            if symbol is None or symbol.kind != "function":
+                self.problems.append(Problem(f"`.alias` of `{name}`, which is no function declared so far", item.span))
+
+    def _function(self, function: Function) -> None:
+        known = self.globals.own(function.name)
+        if known is None:
+            self.globals.declare(function.name, Symbol("function", signature=function))
+        elif known.kind != "function" or not isinstance(known.signature, Function):
+            self.problems.append(Problem(f"`{function.name}` is already a {known.kind}", function.span))
+        elif known.signature.body is not None and function.body is not None:
+            self.problems.append(Problem(f"function `{function.name}` is defined twice", function.span))
+        elif function.body is not None:
+            known.signature = function
+        self._hints(function)
+        if function.body is None:
+            return
+        scope = Scope(self.globals)
+        for parameter in function.returns:
+            self.problems += declare_parameter(parameter, scope, result=True)
+        for parameter in function.parameters:
+            self.problems += declare_parameter(parameter, scope, result=False)
+        self._statements(function.body, Scope(scope))
+
+    def _hints(self, function: Function) -> None:
+        names = [d.name for d in function.directives if isinstance(d, Directive)]
+        for directive in function.directives:
+            if not isinstance(directive, Directive):
+                continue
+            if directive.name in _ENTRY_ONLY and function.kind == "func":
+                self.problems.append(Problem(f"`.{directive.name}` belongs to an .entry", directive.span or function.span))
+        if "maxntid" in names and "reqntid" in names:
+            text = f"`{function.name}` has both .maxntid and .reqntid"
+            self.problems.append(Problem(text, function.span, "keep one of them"))
+
+    # --- bodies -----------------------------------------------------------------------------------------------------
+
+    def _labels(self, body: list[Statement], scope: Scope) -> None:
+        """Declare the labels of a block: they may be used before they stand."""
+        for k, statement in enumerate(body):
+            if not isinstance(statement, Label):
+                continue
+            after = body[k + 1] if k + 1 < len(body) else None
+            symbol = Symbol("label")
+            if isinstance(after, BranchTargets):
+                symbol = Symbol("targets")
+            elif isinstance(after, CallPrototype):
+                symbol = Symbol("prototype", signature=after)
+            if not scope.declare(statement.name, symbol):
+                self.problems.append(Problem(f"label `{statement.name}` stands twice in this scope", statement.span))
+
+    def _statements(self, body: list[Statement], scope: Scope) -> None:
+        self._labels(body, scope)
+        problems, version, arch = self.problems, self.version, self.arch
+        for statement in body:
+            if type(statement) is Instruction:
+                found = check_instruction(statement, scope, version, arch)
+                if found:
+                    problems += self._hinted(statement, found, scope)
+                if statement.opcode == "call":
+                    problems += check_call(statement, scope)
+            elif isinstance(statement, RegisterDeclaration):
+                problems += declare_registers(statement, scope)
+            elif isinstance(statement, Variable):
+                problems += declare_variable(statement, scope, module=False)
+            elif isinstance(statement, Block):
+                self._statements(statement.body, Scope(scope))
+            elif isinstance(statement, BranchTargets):
+                self._targets(statement, scope)
+
+    @staticmethod
+    def _hinted(instruction: Instruction, problems: list[Problem], scope: Scope) -> list[Problem]:
+        """Add the nearest declared name to complaints about undeclared ones."""
+        for problem in problems:
+            if "not declared" in problem.message and not problem.hint:
+                name = problem.message.split("`")[-2]
+                problem.hint = scope.near(name)
+            elif "not a label of" in problem.message and not problem.hint:
+                for operand in instruction.operands:
+                    if isinstance(operand, Name) and scope(operand.name) is None:
+                        problem.hint = scope.near(operand.name)
+        return problems
+
+    def _targets(self, targets: BranchTargets, scope: Scope) -> None:
+        wanted = "label" if targets.kind == "branchtargets" else "function"
+        for name in targets.targets:
+            symbol = scope(name)
+            if symbol is None or symbol.kind != wanted:
+                self.problems.append(Problem(f"`{name}` in .{targets.kind} is not a {wanted}", targets.span, scope.near(name)))
