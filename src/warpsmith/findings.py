@@ -101,6 +101,24 @@ _SIMULATOR = (
         "Wait for every copy and group before the kernel ends.",
     ),
     Kind(
+        "async-overwrite",
+        "error",
+        "Bytes are written that an unfinished asynchronous operation still reads or writes.",
+        "Wait until the operation has finished with the bytes before they are written again.",
+    ),
+    Kind(
+        "setmaxnreg-budget",
+        "note",
+        "A warpgroup asks for more registers than the CTA can ever have.",
+        "Lower the count, or let other warpgroups give registers up first with setmaxnreg.dec.",
+    ),
+    Kind(
+        "trap",
+        "error",
+        "The kernel executed trap, or an assertion of its own failed.",
+        "Look at the condition that led there: the kernel asked to abort.",
+    ),
+    Kind(
         "livelock",
         "error",
         "The launch took more steps than max_steps allows.",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -19,7 +20,9 @@ FUNCTION_PARAM = 1 << 24
 """First address of the parameters of device functions; below are the kernel's."""
 
 
-class Located(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True)
+class Located:
     """Lanes whose addresses fall in one space: flat byte indices, valid for every lane; `mask` says which count."""
 
     space: Space
@@ -120,6 +123,8 @@ def _window(x: Lanes, window: int, addresses: NDArray[np.int64], n: int, mask: A
         return _rows(x, m.local, x.local_base, low, n, mask)
     if window == 3:
         return _flat(x, m.const, low, n, addresses, mask)
+    if window == 4 and int(low.flat[0]) >= FUNCTION_PARAM:
+        return _rows(x, m.call_params, x.call_param_base, low - FUNCTION_PARAM, n, mask)
     if window == 4:
         return _flat(x, m.params, low, n, addresses, mask)
     return _flat(x, m.global_, addresses - GLOBAL_BASE, n, addresses, mask)

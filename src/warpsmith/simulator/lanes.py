@@ -8,6 +8,7 @@ import numpy as np
 
 from warpsmith.simulator.access import Located, locate, read, write
 from warpsmith.simulator.asynchronous import AsyncOperation, RegisterExtent
+from warpsmith.simulator.operands import Dest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from warpsmith.base.source import Place
     from warpsmith.simulator.lower import Operation
     from warpsmith.simulator.machine import Machine
-    from warpsmith.simulator.operands import Dest
     from warpsmith.simulator.registers import Rectangle
 
 __all__ = ["Lanes"]
@@ -33,8 +33,8 @@ class Lanes:
     """
 
     __slots__ = (
-        "_everyone", "c0", "c1", "call_param_base", "local_base", "machine", "mask", "op", "shape", "shared_base",
-        "t0", "t1", "timed_out",
+        "_everyone", "c0", "c1", "call_param_base", "local_base", "machine", "mask", "op", "released", "shape",
+        "shared_base", "t0", "t1", "timed_out", "yields",
     )  # fmt: skip
 
     def __init__(self, machine: Machine, rect: Rectangle) -> None:
@@ -46,6 +46,10 @@ class Lanes:
         """The instruction being executed."""
         self.timed_out = False
         """The cohort was woken because nothing else can happen: a wait with a time limit gives up."""
+        self.yields = False
+        """Set by a meaning: other cohorts should go first."""
+        self.released = False
+        """The cohort goes on although lanes that a collective names are missing."""
         rows = np.arange(self.c0, self.c1, dtype=np.int64)[:, None]
         thread = rows * machine.threads + np.arange(self.t0, self.t1, dtype=np.int64)
         self.shared_base = rows * machine.shared.row
@@ -96,6 +100,10 @@ class Lanes:
         packed = np.packbits(self.warps(self.active()), axis=-1, bitorder="little")
         return np.ascontiguousarray(packed).view(np.uint32)[..., 0]
 
+    def count(self) -> int:
+        """Return the number of executing lanes."""
+        return self.shape[0] * self.shape[1] if self.mask is None else int(np.count_nonzero(self.mask))
+
     # --- where ----------------------------------------------------------------------------------------------------
 
     @property
@@ -141,10 +149,73 @@ class Lanes:
         if dest.undefined is not None:
             np.copyto(dest.undefined, False, where=self.active())
 
+    def fill(self, dest: Dest, value: Any) -> None:
+        """Write one scalar of the operand's dtype to a register in the active lanes."""
+        if self.mask is None:
+            dest.array[...] = value
+        else:
+            np.copyto(dest.array, value, where=self.mask, casting="unsafe")
+        if dest.undefined is not None:
+            np.copyto(dest.undefined, False, where=self.active())
+
+    def same_register(self, dest: Dest) -> Dest:
+        """Return the register of `dest`, which another rectangle bound, in this one."""
+        view = self.machine.registers.view(dest.bank, dest.slot, None, dest.array.dtype, self.rect)
+        return Dest(view, dest.dtype, dest.bank, dest.slot)
+
     def put_undefined(self, dest: Dest | None, lanes: NDArray[np.bool_]) -> None:
-        """Mark the register as undefined in `lanes` `[C, T]`, after `put`."""
-        if dest is not None and dest.undefined is not None:
-            np.copyto(dest.undefined, lanes, where=self.active())
+        """Mark the register as undefined in `lanes` `[C, T]` of the active ones, after `put`."""
+        if dest is None or not self.machine.checking:
+            return
+        registers = self.machine.registers
+        if registers.undefined is None:
+            if not (lanes & self.active()).any():
+                return
+            registers.track()
+            self.machine.tracking_began = True
+        np.copyto(registers.undefined_view(dest.bank, dest.slot, None, self.rect), lanes, where=self.active())
+
+    def undefined(self, operand: int) -> NDArray[np.bool_] | None:
+        """Return the lanes where a register of the instruction's operand `operand` is undefined; None: nowhere."""
+        registers = self.machine.registers
+        if registers.undefined is None:
+            return None
+        out: NDArray[np.bool_] | None = None
+        for bank, slots in self.op.operand_slots(operand).items():
+            for slot in slots:
+                flags = registers.undefined_view(bank, slot, None, self.rect)
+                out = flags if out is None else out | flags
+        return out
+
+    # --- convergence ----------------------------------------------------------------------------------------------
+
+    def missing(self, members: Any) -> NDArray[np.uint32]:
+        """Return, per warp `[C, W]` with an active lane, the live lanes that `members` name and that are not here."""
+        active = self.lane_masks()
+        wanted = np.bitwise_or.reduce(np.where(self.warps(self.active()), self.warps(np.asarray(members)), 0), axis=-1)
+        live = np.packbits(self.warps(self.machine.live[self.c0 : self.c1, self.t0 : self.t1]), axis=-1, bitorder="little")
+        return np.where(active != 0, wanted.astype(np.uint32) & live.view(np.uint32)[..., 0] & ~active, 0).astype(np.uint32)
+
+    def short(self, members: Any) -> bool:
+        """Say whether a collective should wait for lanes of its warps; report it when they cannot come."""
+        missing = self.missing(members)
+        if not missing.any() and not (self.op.opcode == "wgmma" and self._part_of_warpgroup()):
+            return False
+        if not self.released:
+            return True
+        self.released = False
+        if not missing.any():
+            message = f"`{self.op.text}` is executed by a part of a warpgroup"
+            repair = "execute it with all four warps of the warpgroup (threads 128·i to 128·i+127)"
+            self.finding("divergent-collective", message, repair=repair)
+            return False
+        absent = int(missing[missing != 0][0])
+        lanes = ",".join(str(i) for i in range(32) if absent >> i & 1)
+        message = f"`{self.op.text}` is executed without lanes {lanes} of the warp, which its member mask names"
+        who = self.threads_of((missing != 0)[..., None])
+        repair = "execute it with all the lanes of its mask (move it out of the branch), or name only the lanes that reach it"
+        self.finding("divergent-collective", message, lanes=who, repair=repair)
+        return False
 
     def register_extents(self, operand: int) -> list[RegisterExtent]:
         """Return the registers of the instruction's operand `operand` (its index) for each CTA of the rectangle."""
@@ -152,6 +223,26 @@ class Lanes:
         for bank, slots in self.op.operand_slots(operand).items():
             out += [RegisterExtent(bank, slots, row, self.t0, self.t1) for row in self.ctas]
         return out
+
+    def names_itself(self, members: Any) -> None:
+        """Report lanes that execute a warp synchronisation without being named in its mask."""
+        lane = (np.arange(self.t0, self.t1, dtype=np.uint32) & 31)[None]
+        absent = self.active() & ((np.asarray(members).astype(np.uint32) >> lane) & 1 == 0)
+        if absent.any():
+            message = f"`{self.op.text}` is executed by lanes that its member mask does not name"
+            self.finding("divergent-collective", message, lanes=absent, repair="name every lane that executes it in the mask")
+
+    def _part_of_warpgroup(self) -> bool:
+        """Say whether a warpgroup with an active lane has a live warp that is not here."""
+        first, stop = self.t0 // 128 * 128, min(-(-self.t1 // 128) * 128, self.machine.threads)
+        live = self.machine.live[self.c0 : self.c1, first:stop]
+        here = np.zeros(live.shape, np.bool_)
+        here[:, self.t0 - first : self.t1 - first] = self.active()
+        for at in range(0, stop - first, 128):
+            group = here[:, at : at + 128]
+            if (group.any(axis=1) & (live[:, at : at + 128] & ~group).any(axis=1)).any():
+                return True
+        return False
 
     # --- memory ---------------------------------------------------------------------------------------------------
 
@@ -167,17 +258,19 @@ class Lanes:
         return self.load_items(space, addresses, n)[0]
 
     def load_items(self, space: str | None, addresses: NDArray[np.int64], n: int) -> tuple[NDArray[np.uint8], Any]:
-        """Return the bytes `[C, T, n]` and the lanes that took undefined bytes (None: none)."""
+        """Return the bytes `[C, T, n]` and which of them are undefined (None: none)."""
         addresses = np.broadcast_to(addresses, self.shape)
         located = locate(self, space, addresses, n)
+        return self.gather(located, n)
+
+    def gather(self, located: list[Located], n: int) -> tuple[NDArray[np.uint8], Any]:
+        """Return the bytes `[C, T, n]` at places found by `locate`, and which of them are undefined (None: none)."""
         if n == 32:
             halves = [[Located(at.space, at.index + k, at.mask) for at in located] for k in (0, 16)]
-            parts = [self._gather(h, 16) for h in halves]
-            bad = [p[1] for p in parts if p[1] is not None]
-            return np.concatenate([p[0] for p in parts], axis=-1), np.logical_or.reduce(bad) if bad else None
-        return self._gather(located, n)
-
-    def _gather(self, located: list[Located], n: int) -> tuple[NDArray[np.uint8], Any]:
+            parts = [self.gather(h, 16) for h in halves]
+            flags = [np.zeros((*self.shape, 16), np.bool_) if p[1] is None else p[1] for p in parts]
+            undefined = None if all(p[1] is None for p in parts) else np.concatenate(flags, axis=-1)
+            return np.concatenate([p[0] for p in parts], axis=-1), undefined
         if len(located) == 1:
             data, undefined = read(self, located[0], n)
             return np.ascontiguousarray(data)[..., None].view(np.uint8), undefined

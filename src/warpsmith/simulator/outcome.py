@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from warpsmith.simulator.lanes import Lanes
+
 __all__ = ["DONE", "Condition", "Done", "Outcome", "Until", "Wait"]
 
 
@@ -65,6 +67,8 @@ class Wait:
     passed: NDArray[np.bool_] | None = None
     """Lanes `[C, T]` that go on now; None for none."""
     retry: bool = True
+    after: Callable[[Lanes], None] | None = None
+    """Without `retry`: called with the lanes that go on, to write a result."""
 
 
 Outcome = Done | Wait

@@ -18,9 +18,9 @@ from warpsmith.base.errors import DeclarationError
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa import Match, Row
 
-__all__ = ["Built", "Meaning", "Refused", "build", "find", "in_place", "load", "machine", "pure", "refuse", "sync"]
+__all__ = ["Built", "Meaning", "Refused", "build", "control", "find", "in_place", "load", "machine", "pure", "refuse", "sync"]
 
-Kind = Literal["pure", "machine", "sync"]
+Kind = Literal["pure", "machine", "sync", "control"]
 Function = Callable[..., Any]
 
 
@@ -87,6 +87,11 @@ def sync(*keys: str) -> Callable[[_B], _B]:
     return _register("sync", keys)
 
 
+def control(*keys: str) -> None:
+    """Declare opcodes that lowering and the engine carry out themselves."""
+    _register("control", keys)(lambda _: refuse("it is carried out by the engine"))
+
+
 def in_place(fn: _B) -> _B:
     """Declare that `fn` reads every operand before it writes, so that `out` may be one of the operands."""
     fn.in_place = True  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess, reportAttributeAccessIssue]
@@ -104,13 +109,14 @@ def load() -> dict[str, Meaning]:
 
 @cache
 def find(row: Row) -> Meaning | None:
-    """Return the meaning with the longest key that is a prefix of the row's literal words, or None."""
+    """Return the meaning with the longest key that is a prefix of the row's literal words (optional ones skipped)."""
     meanings = load()
     words = [row.opcode]
     for element in row.elements:
-        if element.kind != "literal":
+        if element.kind == "literal":
+            words.append(element.name)
+        elif not element.optional:
             break
-        words.append(element.name)
     for n in range(len(words), 0, -1):
         if (found := meanings.get(".".join(words[:n]))) is not None:
             return found

@@ -1,0 +1,168 @@
+"""Kernel arguments: arrays placed in global memory, numbers and bytes packed into the parameter block (PTX ISA 4.1, 7)."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from warpsmith.base.errors import InputError
+from warpsmith.base.ptx_types import TYPES
+from warpsmith.simulator.layout import parameter_offsets, size_of
+from warpsmith.simulator.memory import GLOBAL_BASE
+from warpsmith.simulator.tensormap import TensorMap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warpsmith.assembly.ptx.tree import Function, Parameter
+    from warpsmith.simulator.memory import GlobalMemory
+
+__all__ = ["Arguments", "Pointer", "ptr"]
+
+_FORMATS = {("unsigned", 8): "<B", ("unsigned", 16): "<H", ("unsigned", 32): "<I", ("unsigned", 64): "<Q"}
+
+
+@final
+class Pointer:
+    """An argument that points into an array: `ws.ptr(array, offset)`."""
+
+    __slots__ = ("array", "offset")
+
+    def __init__(self, array: Any, offset: int) -> None:
+        self.array = array
+        self.offset = offset
+        """Bytes from the array's first element."""
+
+
+def ptr(array: Any, offset: int = 0) -> Pointer:
+    """Return a pointer argument: the address of `array` plus `offset` elements."""
+    numpy_array = as_numpy(array, "ptr")
+    return Pointer(numpy_array, int(offset) * numpy_array.itemsize)
+
+
+def as_numpy(value: Any, what: str) -> Any:
+    """Return a numpy view of an array: numpy itself, or a CPU tensor of torch or JAX; raise `InputError` otherwise."""
+    if isinstance(value, np.ndarray):
+        return value
+    try:
+        if hasattr(value, "detach"):
+            value = value.detach()
+        return np.from_dlpack(value)
+    except (AttributeError, TypeError, ValueError, RuntimeError, BufferError) as e:
+        kind = type(value).__name__
+        raise InputError(f"{what}: {kind} is no numpy array and no CPU tensor that can be viewed as one ({e})") from None
+
+
+@final
+class Arguments:
+    """The arguments of a launch, bound to a kernel's parameters."""
+
+    def __init__(self, entry: Function, args: Sequence[Any], memory: GlobalMemory) -> None:
+        self.entry, self.memory = entry, memory
+        self.arrays: list[tuple[Any, int]] = []
+        """(array, byte index in the arena) of every array, each once."""
+        self.placed: dict[tuple[int, int], int] = {}
+        parameters = parameter_offsets(entry)
+        if len(args) != len(parameters):
+            names = ", ".join(p.name for p, _ in parameters) or "none"
+            raise InputError(f"kernel `{entry.name}` takes {len(parameters)} arguments ({names}); {len(args)} were given")
+        arrays = [a for a in map(_array_of, args) if a is not None]
+        memory.reserve(sum(a.nbytes + 1024 for a in arrays))
+        size = max((o + size_of(p) for p, o in parameters), default=0)
+        block = bytearray(size)
+        for i, ((p, offset), value) in enumerate(zip(parameters, args, strict=True)):
+            data = self._pack(i, p, value)
+            block[offset : offset + len(data)] = data
+        self.block = bytes(block)
+
+    def _pack(self, index: int, p: Parameter, value: Any) -> bytes:
+        what = f"kernel `{self.entry.name}`, argument {index} (`{p.name}`)"
+        size = size_of(p)
+        if isinstance(value, TensorMap):
+            if size != 128:
+                raise InputError(f"{what}: a TensorMap fills 128 bytes, and the parameter has {size}")
+            return value.encode(self._place(value.array, f"the array of argument {index} (`{p.name}`)", what))
+        if isinstance(value, bytes | bytearray | memoryview):
+            if len(value) != size:
+                raise InputError(f"{what}: {len(value)} bytes given for a parameter of {size}")
+            return bytes(value)
+        array = _array_of(value)
+        if array is None and (hasattr(value, "__dlpack__") or hasattr(value, "detach")):
+            array = as_numpy(value, what)
+        if array is not None and not (isinstance(value, np.ndarray) and value.ndim == 0):
+            if size != 8 or p.shape:
+                hint = "pass a number" if size < 8 else "pass bytes of that size"
+                raise InputError(f"{what}: an array is a pointer of 8 bytes, and the parameter has {size}; {hint}")
+            offset = value.offset if isinstance(value, Pointer) else 0
+            address = self._place(array, f"argument {index} (`{p.name}`)", what) + offset
+            return struct.pack("<Q", address & 0xFFFFFFFFFFFFFFFF)
+        return _number(value, p, what)
+
+    def _place(self, array: Any, name: str, what: str) -> int:
+        """Copy an array to global memory (once) and return its address."""
+        if array.dtype.hasobject:
+            raise InputError(f"{what}: an array of Python objects cannot be passed; convert it to a numeric dtype")
+        if not (array.flags.c_contiguous or array.flags.f_contiguous):
+            raise InputError(f"{what}: the array is not contiguous; pass np.ascontiguousarray(array), and copy the result back")
+        key = (array.__array_interface__["data"][0], array.nbytes)
+        if key not in self.placed:
+            start = self.memory.allocate(name, array.nbytes)
+            self.memory.data[start : start + array.nbytes] = _bytes_of(array)
+            self.placed[key] = start
+            self.arrays.append((array, start))
+        return self.placed[key] + GLOBAL_BASE
+
+    def copy_back(self) -> None:
+        """Write global memory back to the arrays that changed."""
+        for array, start in self.arrays:
+            new = self.memory.data[start : start + array.nbytes]
+            old = _bytes_of(array)
+            if not np.array_equal(new, old):
+                if not array.flags.writeable:
+                    raise InputError("the kernel wrote to an array that is read-only; pass a copy of it")
+                old[...] = new
+
+
+def _bytes_of(array: Any) -> Any:
+    flat = array.reshape(-1, order="F") if not array.flags.c_contiguous else array.reshape(-1)
+    return flat.view(np.uint8)
+
+
+def _array_of(value: Any) -> Any:
+    if isinstance(value, Pointer):
+        return value.array
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value
+    return value.array if isinstance(value, TensorMap) else None
+
+
+def _number(value: Any, p: Parameter, what: str) -> bytes:
+    size = size_of(p)
+    if p.shape:
+        raise InputError(f"{what}: the parameter is {size} bytes; pass bytes, or a TensorMap for 128")
+    t = TYPES[p.type]
+    if isinstance(value, np.generic | np.ndarray) and value.dtype.itemsize == size and value.dtype.kind not in "iub":
+        return value.tobytes()
+    if isinstance(value, bool | np.bool_):
+        value = int(value)
+    if t.kind == "float":
+        if not isinstance(value, int | float | np.integer | np.floating):
+            raise InputError(f"{what}: {type(value).__name__} given for a parameter of type .{p.type}; pass a number")
+        return struct.pack({16: "<e", 32: "<f", 64: "<d"}[t.bits], float(value))
+    if isinstance(value, float | np.floating):
+        if size in (4, 8) and t.kind == "bits":
+            return struct.pack("<f" if size == 4 else "<d", float(value))
+        raise InputError(
+            f"{what}: a float given for a parameter of type .{p.type}; pass an int, or a numpy scalar of {size} bytes"
+        )
+    if not isinstance(value, int | np.integer):
+        raise InputError(
+            f"{what}: {type(value).__name__} given for a parameter of type .{p.type}; pass an array, a number or bytes"
+        )
+    value = int(value)
+    low, high = (-(1 << 8 * size - 1), (1 << 8 * size) - 1)
+    if not low <= value <= high:
+        raise InputError(f"{what}: {value} does not fit .{p.type}")
+    return (value & high).to_bytes(size, "little")

@@ -1,0 +1,149 @@
+"""CTA barriers (PTX ISA 9.7.15.1): sixteen per CTA, named by number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from warpsmith.simulator.outcome import DONE, Outcome, Wait
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.base.source import Place
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.machine import Machine
+
+__all__ = ["COUNT", "Barriers"]
+
+COUNT = 16
+_REPAIR = "give every bar.sync and bar.arrive of one use of a barrier the same thread count, a multiple of 32"
+
+
+@final
+class Barriers:
+    """The barriers of the resident CTAs. A warp has arrived when all of its live threads have."""
+
+    def __init__(self, machine: Machine) -> None:
+        rows, warps = machine.rows, machine.threads // 32
+        self.machine = machine
+        self.arrived = np.zeros((rows, COUNT, warps), np.uint32)
+        """Lanes of each warp that arrived at the current generation."""
+        self.expected = np.zeros((rows, COUNT), np.int64)
+        """Threads awaited; 0 before the first arrival, -1 for all of the CTA."""
+        self.generation = np.zeros((rows, COUNT), np.int64)
+        self.votes = np.zeros((rows, COUNT), np.int64)
+        """Threads of the current generation whose predicate held (bar.red)."""
+        self.result = np.zeros((rows, COUNT, 2), np.int64)
+        """(threads with the predicate, threads) of the last complete generation."""
+        self.last: dict[tuple[int, int], tuple[str, Place | None]] = {}
+        """(row, barrier) → who arrived last, where."""
+
+    def reset(self, row: int) -> None:
+        """Make the barriers of a row fresh."""
+        self.arrived[row] = 0
+        self.expected[row] = 0
+        self.votes[row] = 0
+
+    def arrive(
+        self, x: Lanes, number: int, count: int | None, votes: NDArray[np.bool_] | None, active: NDArray[np.bool_]
+    ) -> None:
+        """Let lanes arrive at barrier `number`, awaiting `count` threads (None: all of the CTA)."""
+        rows = slice(x.c0, x.c1)
+        warps = slice(x.t0 // 32, x.t1 // 32)
+        here = active.any(axis=1)
+        lanes = np.packbits(x.warps(active), axis=-1, bitorder="little").view(np.uint32)[..., 0]
+        wanted = -1 if count is None else count
+        known = self.expected[rows, number]
+        if ((known != 0) & (known != wanted) & here).any():
+            self._mismatch(x, number, wanted, known, here)
+        self.expected[rows, number] = np.where(here, wanted, known)
+        self.arrived[rows, number, warps] |= lanes
+        if votes is not None:
+            self.votes[rows, number] += (votes & active).sum(axis=1)
+        self.complete(number, rows)
+
+    def complete(self, number: int, rows: slice) -> None:
+        """Let the barriers `number` of `rows` that have all their arrivals go on to the next generation."""
+        m = self.machine
+        live = np.packbits(m.live[rows].reshape(-1, m.threads // 32, 32), axis=-1, bitorder="little").view(np.uint32)[..., 0]
+        arrived = self.arrived[rows, number]
+        here = ((arrived & live) == live) & (arrived != 0)
+        threads = 32 * here.sum(axis=1)
+        expected = self.expected[rows, number]
+        everyone = 32 * (live != 0).sum(axis=1)
+        full = (expected != 0) & (threads >= np.where(expected < 0, everyone, expected)) & (threads > 0)
+        if not full.any():
+            return
+        at = np.flatnonzero(full) + rows.start
+        self.result[at, number, 0] = self.votes[at, number]
+        self.result[at, number, 1] = np.bitwise_count(self.arrived[at, number]).sum(axis=1)
+        self.arrived[at, number] = 0
+        self.expected[at, number] = 0
+        self.votes[at, number] = 0
+        self.generation[at, number] += 1
+        m.progress()
+
+    def after_exit(self, rows: slice) -> None:
+        """Complete barriers that only waited for threads which have ended."""
+        for number in np.flatnonzero(self.expected[rows].any(axis=0)).tolist():
+            self.complete(number, rows)
+
+    def _mismatch(self, x: Lanes, number: int, wanted: int, known: NDArray[np.int64], here: Any) -> None:
+        bad = (known != 0) & (known != wanted) & here
+        other = int(known[bad][0])
+        say = [f"{n} threads" if n > 0 else "all threads of the CTA" for n in (wanted, other)]
+        message = f"barrier {number} is used for {say[0]}, while others wait on it for {say[1]}"
+        x.finding("named-barrier", message, lanes=np.broadcast_to(bad[:, None], x.shape), repair=_REPAIR)
+
+    def wait(self, x: Lanes, number: int, before: NDArray[np.int64], active: NDArray[np.bool_], after: Any = None) -> Outcome:
+        """Return the outcome for lanes that arrived when the generations of their rows were `before`."""
+        rows = slice(x.c0, x.c1)
+        gone = (self.generation[rows, number] != before)[:, None]
+        passed = np.broadcast_to(gone, x.shape)
+        if not (active & ~passed).any():
+            if after is not None:
+                after(x)
+            return DONE
+        return Wait(_Generation(self, number, rows, before.copy()), passed=passed, retry=False, after=after)
+
+    def condition(self, number: int, rows: slice, before: NDArray[np.int64]) -> _Generation:
+        """Return the condition that the generation of a barrier has moved, row by row."""
+        return _Generation(self, number, rows, before)
+
+    def describe(self, row: int, number: int) -> str:
+        """Say how far a barrier is: arrivals, expectation, who is missing."""
+        m = self.machine
+        arrived = self.arrived[row, number]
+        live = np.packbits(m.live[row].reshape(-1, 32), axis=-1, bitorder="little").view(np.uint32)[..., 0]
+        warps = int(np.count_nonzero(arrived))
+        expected = int(self.expected[row, number])
+        awaited = expected // 32 if expected > 0 else int(np.count_nonzero(live))
+        missing = [w for w in range(live.size) if live[w] and not arrived[w]]
+        text = f"barrier {number} of cta {_cta(m, row)}: {warps} of {awaited} warps arrived"
+        return text + (f"; not arrived: warps {', '.join(map(str, missing[:16]))}" if missing else "")
+
+
+def _cta(m: Machine, row: int) -> str:
+    return "({},{},{})".format(*m.cta_of(row))
+
+
+@final
+class _Generation:
+    """Waits until the generation of a barrier moves, row by row."""
+
+    timed = False
+
+    def __init__(self, barriers: Barriers, number: int, rows: slice, before: NDArray[np.int64]) -> None:
+        self.barriers, self.number, self.rows, self.before = barriers, number, rows, before
+
+    def ready(self) -> NDArray[np.bool_]:
+        """Say which rows may go on, as a mask `[C, 1]`."""
+        return (self.barriers.generation[self.rows, self.number] != self.before)[:, None]
+
+    def describe(self) -> str:
+        """Say what the first row that waits lacks."""
+        waiting = np.flatnonzero(~self.ready()[:, 0])
+        row = self.rows.start + (int(waiting[0]) if waiting.size else 0)
+        return self.barriers.describe(row, self.number)

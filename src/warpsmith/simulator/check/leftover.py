@@ -1,0 +1,33 @@
+"""`leftover`: what a CTA leaves behind when it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warpsmith.base.findings import Related
+
+if TYPE_CHECKING:
+    from warpsmith.simulator.machine import Machine
+
+__all__ = ["check_row_end"]
+
+
+def check_row_end(machine: Machine, row: int) -> None:
+    """Report operations in flight that touch the shared memory of a CTA that has ended, and what hooks find."""
+    if not machine.checking:
+        return
+    start, stop = row * machine.shared.row, (row + 1) * machine.shared.row
+    for op in machine.asynchronous.touching(machine.shared, start, stop, write_only=False):
+        cta = "({},{},{})".format(*machine.cta_of(row))
+        message = f"cta {cta} ended while `{op.kind}` still accesses its shared memory"
+        repair = "wait for the operation before the last thread of the CTA ends"
+        related = (Related(f"issued by {op.threads}", op.place),) if op.threads else ()
+        machine.findings.report("leftover", message, op.place, op.threads or f"cta {cta}", related=related, repair=repair)
+    for number in (machine.barriers.arrived[row].any(axis=1)).nonzero()[0].tolist():
+        cta = "({},{},{})".format(*machine.cta_of(row))
+        kind, place = machine.barriers.last.get((row, number), ("bar.arrive", None))
+        message = f"cta {cta} ended with arrivals on barrier {number} that no thread waited for"
+        repair = "pair every bar.arrive with a bar.sync of the same barrier and count"
+        machine.findings.report("leftover", f"{message} (`{kind}`)", place, f"cta {cta}", repair=repair)
+    for hook in machine.end_hooks:
+        hook(row)

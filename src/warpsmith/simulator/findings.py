@@ -1,0 +1,110 @@
+"""Findings of a run: collected once per kind and place, with the threads concerned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from warpsmith.base.findings import Finding, Related, Severity
+from warpsmith.findings import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from warpsmith.base.source import Place
+    from warpsmith.simulator.lanes import Lanes
+
+__all__ = ["FindingLog", "threads_text"]
+
+LIMIT = 100
+"""Findings kept in all; one per kind and place."""
+
+
+@final
+class FindingLog:
+    """The findings of a launch."""
+
+    def __init__(self, schedule: str) -> None:
+        self.schedule = schedule
+        self.list: list[Finding] = []
+        self.seen: set[tuple[str, Any]] = set()
+        self.stop = False
+        """The launch ends: what follows would be meaningless."""
+
+    def add(
+        self,
+        x: Lanes,
+        kind: str,
+        message: str,
+        *,
+        lanes: NDArray[np.bool_] | None,
+        severity: Severity,
+        related: Sequence[Related],
+        repair: str,
+        stop: bool,
+    ) -> None:
+        """Add a finding of the lanes of `x`."""
+        active = x.active()
+        mask = active if lanes is None else np.broadcast_to(lanes, x.shape) & active
+        self.report(kind, message, x.place, threads_text(x, mask), severity, tuple(related), repair, stop=stop)
+
+    def report(
+        self,
+        kind: str,
+        message: str,
+        where: Place | None,
+        threads: str,
+        severity: Severity = "error",
+        related: tuple[Related, ...] = (),
+        repair: str = "",
+        *,
+        stop: bool = False,
+    ) -> None:
+        """Add a finding unless one of its kind is known at that place."""
+        self.stop = self.stop or stop
+        key = (kind, where if where is not None else message)
+        if key in self.seen or len(self.list) >= LIMIT:
+            return
+        self.seen.add(key)
+        repair = repair or KINDS[kind].repair
+        self.list.append(Finding(kind, severity, message, where, threads, related, repair, self.schedule))
+
+    def known(self, kind: str, where: Place | None) -> bool:
+        """Say whether a finding of this kind stands at this place already."""
+        return (kind, where) in self.seen
+
+
+def _ranges(numbers: list[int]) -> str:
+    out: list[str] = []
+    start = previous = numbers[0]
+    for n in [*numbers[1:], None]:
+        if n is not None and n == previous + 1:
+            previous = n
+            continue
+        out.append(str(start) if start == previous else f"{start}-{previous}")
+        if n is not None:
+            start = previous = n
+    return ",".join(out)
+
+
+def threads_text(x: Lanes, mask: NDArray[np.bool_]) -> str:
+    """Name threads as `cta (0,0,0) warp 4 lanes 0-31`; of several CTAs or unlike warps the first, and how many more."""
+    rows, threads = np.nonzero(mask)
+    if rows.size == 0:
+        return ""
+    row = int(rows[0])
+    mine = threads[rows == row] + x.t0
+    warps = sorted({int(t) // 32 for t in mine})
+    lanes = {w: tuple(int(t) % 32 for t in mine if int(t) // 32 == w) for w in warps[:64]}
+    same = [w for w in lanes if lanes[w] == lanes[warps[0]]]
+    cta = ",".join(str(v) for v in x.machine.cta_of(x.c0 + row))
+    one = len(same) == 1
+    text = f"cta ({cta}) warp{'' if one else 's'} {_ranges(same)} lanes {_ranges(list(lanes[same[0]]))}"
+    others = len(warps) - len(same)
+    if others:
+        text += f", and {others} more warp{'s' if others > 1 else ''}"
+    ctas = len(set(rows.tolist()))
+    return text if ctas == 1 else f"{text}, and {ctas - 1} more CTA{'s' if ctas > 2 else ''}"

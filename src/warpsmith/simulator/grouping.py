@@ -1,0 +1,93 @@
+"""Runs of one operation over consecutive registers become one numpy call.
+
+fma %f4, %f0, %f9, %f4        fma on [4, C, T]: %f4…%f7 = %f0…%f3 * %f9 + %f4…%f7
+fma %f5, %f1, %f9, %f5   →
+…
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from warpsmith.simulator.program import Const, Lowered, Operation, Reg
+
+__all__ = ["Group", "groups"]
+
+
+@final
+@dataclass(slots=True)
+class Group:
+    """Operations done by one call: `steps[i]` is the distance of operand i's slots from one operation to the next."""
+
+    operations: list[Operation]
+    steps: list[int]
+    overlaps: bool
+    """A written register is also read."""
+
+    @property
+    def count(self) -> int:
+        """Number of operations."""
+        return len(self.operations)
+
+
+def groups(operations: list[Operation], *, enabled: bool) -> list[Group]:
+    """Cut a block's operations into groups, in order."""
+    out: list[Group] = []
+    at = 0
+    while at < len(operations):
+        end, steps = _run(operations, at) if enabled else (at + 1, [])
+        members = operations[at:end]
+        writes = set[tuple[str, int]]().union(*(op.writes() for op in members))
+        reads = set[tuple[str, int]]().union(*(op.reads() for op in members))
+        out.append(Group(members, steps, bool(writes & reads)))
+        at = end
+    return out
+
+
+def _run(operations: list[Operation], at: int) -> tuple[int, list[int]]:
+    """Return the end of the run that begins at `at`, and the steps of its operands."""
+    first = operations[at]
+    if first.kind not in ("pure", "copy") or first.guard is not None or not _groupable(first):
+        return at + 1, []
+    end = at + 1
+    if end >= len(operations) or (steps := _steps(first, operations[end])) is None:
+        return end, []
+    written = first.writes()
+    previous = first
+    while end < len(operations):
+        op = operations[end]
+        if _steps(previous, op) != steps or op.reads() & written:
+            break
+        written |= op.writes()
+        previous = op
+        end += 1
+    return (end, steps) if end > at + 1 else (at + 1, [])
+
+
+def _groupable(op: Operation) -> bool:
+    return all(
+        o is None or isinstance(o, Const) or (isinstance(o, Reg) and o.count == 1 and not o.negated) for o in op.operands
+    )
+
+
+def _steps(a: Operation, b: Operation) -> list[int] | None:
+    """Return the slot distance of each operand from `a` to `b`; None where they are not alike."""
+    if a.fn is not b.fn or a.kind != b.kind or b.guard is not None or len(a.operands) != len(b.operands):
+        return None
+    out: list[int] = []
+    for i, (p, q) in enumerate(zip(a.operands, b.operands, strict=True)):
+        step = _step(p, q)
+        if step is None or (a.written[i] and step != 1 and p is not None):
+            return None
+        out.append(step)
+    return out
+
+
+def _step(p: Lowered, q: Lowered) -> int | None:
+    if isinstance(p, Reg) and isinstance(q, Reg):
+        same = p.bank == q.bank and p.dtype == q.dtype and p.byte == q.byte and p.count == q.count == 1
+        return q.slot - p.slot if same and not q.negated else None
+    if isinstance(p, Const) and isinstance(q, Const):
+        return 0 if type(p.value) is type(q.value) and p.value == q.value else None
+    return 0 if p is None and q is None else None

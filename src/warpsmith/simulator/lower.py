@@ -1,0 +1,92 @@
+"""PTX function → `Program`: the kernel with every function it may call, as blocks on register slots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warpsmith.assembly.ptx.tree import Function
+from warpsmith.simulator.cfg import live_in, order_blocks
+from warpsmith.simulator.layout import Area, align_of, each_variable, parameter_offsets, size_of
+from warpsmith.simulator.lower_function import FunctionLowering, Shared
+from warpsmith.simulator.memory import SHARED_START
+from warpsmith.simulator.names import names_in
+from warpsmith.simulator.program import Operation, Program
+from warpsmith.simulator.scope import Entity, Scope, SlotCounter, Symbol
+from warpsmith.simulator.variables import function_address
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.ptx.module import Module
+    from warpsmith.simulator.machine import Machine
+
+__all__ = ["Operation", "lower"]
+
+
+def lower(module: Module, entry: Function, machine: Machine, variables: dict[str, Symbol]) -> Program:
+    """Return the program of kernel `entry`; `variables` are the module's variables in global and constant memory."""
+    reached = _reached(module, entry)
+    slots, root = SlotCounter(), Scope()
+    root.names.update(variables)
+    areas = Shared(machine, slots, slots.take("pred"), [], root, Area(SHARED_START), Area(), Area(), module)
+    unsized = _shared_variables(module, reached, areas)
+    lowered: dict[str, FunctionLowering] = {}
+    for f in reached:
+        root.names[f.name] = Symbol("function", function_address(module, f.name))
+    for f in reached:
+        lowered[f.name] = FunctionLowering(f, areas, lowered)
+    align = max([16, *unsized.values()])
+    dynamic = -(-areas.shared.top // align) * align
+    for name in unsized:
+        root.names[name] = Symbol("shared", dynamic)
+    for fl in lowered.values():
+        fl.run()
+    for fl in lowered.values():
+        order_blocks(areas.blocks, fl.entry, set(fl.members))
+    offsets = parameter_offsets(entry)
+    return Program(
+        areas.blocks,
+        lowered[entry.name].entry,
+        slots.next,
+        {function_address(module, n): fl.signature() for n, fl in lowered.items()},
+        areas.shared.top - SHARED_START,
+        dynamic,
+        areas.local.top,
+        areas.call_params.top,
+        offsets[-1][1] + size_of(offsets[-1][0]) if offsets else 0,
+        areas.shared_names,
+        areas.local_names,
+        any(op.opcode == "alloca" for b in areas.blocks for op in b.operations),
+        tuple(sorted(live_in(areas.blocks, lowered[entry.name].entry, set(lowered[entry.name].members)))),
+    )
+
+
+def _reached(module: Module, entry: Function) -> list[Function]:
+    """Return the entry and every function named in a reached body or variable, in the order of discovery."""
+    functions = {f.name: f for f in module.functions() if f.body is not None}
+    out = [entry]
+    tables = {leaf for v in each_variable(module.items) for leaf in names_in([v])}
+    for f in out:
+        for name in names_in(f.body or []) | tables:
+            g = functions.get(name)
+            if g is not None and g not in out and g.kind == "func":
+                out.append(g)
+    return out
+
+
+def _shared_variables(module: Module, reached: list[Function], areas: Shared) -> dict[str, int]:
+    """Lay out the module's shared variables that the reached functions name; return the unsized ones with alignment."""
+    used = {name for f in reached for name in names_in(f.body or [])}
+    unsized: dict[str, int] = {}
+    for v in each_variable(module.items):
+        if not v.space.startswith("shared") or v.name not in used:
+            continue
+        if size_of(v) == 0:
+            unsized[v.name] = align_of(v)
+        else:
+            areas.root.names[v.name] = _placed(v.name, size_of(v), align_of(v), areas)
+    return unsized
+
+
+def _placed(name: str, size: int, align: int, areas: Shared) -> Entity:
+    address = areas.shared.place(size, align)
+    areas.shared_names.append((name, address, size))
+    return Symbol("shared", address)

@@ -1,0 +1,210 @@
+"""One function's body → blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
+
+from warpsmith.assembly.ptx.tree import (
+    BranchTargets,
+    CallPrototype,
+    FileDirective,
+    Function,
+    Instruction,
+    Loc,
+    RegisterDeclaration,
+    Statement,
+)
+from warpsmith.assembly.ptx.tree import (
+    Label as LabelNode,
+)
+from warpsmith.assembly.ptx.tree import (
+    Scope as ScopeNode,
+)
+from warpsmith.base.errors import InputError
+from warpsmith.base.source import Place
+from warpsmith.simulator.layout import Area, align_of, each_variable, parameter_offsets, size_of
+from warpsmith.simulator.lower_instruction import InstructionLowering
+from warpsmith.simulator.program import Block, Branch, Call, Jump, Operation, Reg, Return, Stop, Sync
+from warpsmith.simulator.scope import Label, Register, Scope, Signature, SlotCounter, Symbol, Targets
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.ptx.module import Module
+    from warpsmith.assembly.ptx.tree import Parameter
+    from warpsmith.simulator.machine import Machine
+
+__all__ = ["FUNCTION_PARAM", "FunctionLowering", "Shared"]
+
+FUNCTION_PARAM = 1 << 24
+"""First address, in the param space, of the parameters of device functions (per thread); the kernel's lie below."""
+
+
+@final
+@dataclass(slots=True)
+class Shared:
+    """What the functions of a program share while they are lowered."""
+
+    machine: Machine
+    slots: SlotCounter
+    carry: Register
+    """The carry flag of `add.cc` and its kin: a predicate of the thread."""
+    blocks: list[Block]
+    root: Scope
+    shared: Area
+    local: Area
+    call_params: Area
+    module: Module
+    shared_names: list[tuple[str, int, int]] = field(default_factory=list)
+    """(name, address, bytes) of static shared variables, for messages."""
+    local_names: list[tuple[str, int, int]] = field(default_factory=list)
+
+
+@final
+class FunctionLowering:
+    """Lowers one function: declarations when made, code by `run`."""
+
+    def __init__(self, function: Function, areas: Shared, functions: dict[str, FunctionLowering]) -> None:
+        self.function, self.areas, self.functions = function, areas, functions
+        self.scope = Scope(areas.root)
+        self.scopes: dict[int, Scope] = {}
+        self.members: list[int] = []
+        self.parameters: list[tuple[Parameter, Register | Symbol]] = []
+        self.returns: list[tuple[Parameter, Register | Symbol]] = []
+        self.files = {i.index: i.name for i in areas.module.items if isinstance(i, FileDirective)}
+        self.place: Place | None = None
+        self.entry = self.new_block().index
+        self.current = areas.blocks[self.entry]
+        self._declare_parameters()
+        self._declare(function.body or [], self.scope)
+        self.instructions = InstructionLowering(self)
+
+    # --- declarations ---------------------------------------------------------------------------------------------
+
+    def _declare_parameters(self) -> None:
+        if self.function.kind == "entry":
+            for p, offset in parameter_offsets(self.function):
+                self.scope.names[p.name] = Symbol("param", offset)
+            return
+        for formal, out in ((self.function.parameters, self.parameters), (self.function.returns, self.returns)):
+            for p in formal:
+                where: Register | Symbol
+                if p.space == "reg":
+                    where = self.areas.slots.take(p.type, p.vector)
+                else:
+                    where = Symbol("param", FUNCTION_PARAM + self.areas.call_params.place(size_of(p), align_of(p)))
+                self.scope.names[p.name] = where
+                out.append((p, where))
+
+    def _declare(self, body: list[Statement], scope: Scope) -> None:
+        for s in body:
+            if isinstance(s, RegisterDeclaration):
+                scope.declare(s, self.areas.slots)
+            elif isinstance(s, LabelNode):
+                if not isinstance(scope.names.get(s.name), Targets):
+                    scope.names[s.name] = Label(self.new_block(s.name).index)
+            elif isinstance(s, ScopeNode):
+                self.scopes[id(s)] = inner = Scope(scope)
+                self._declare(s.body, inner)
+        for before, s in zip([None, *body], body, strict=False):
+            if isinstance(s, BranchTargets | CallPrototype) and isinstance(before, LabelNode):
+                scope.names[before.name] = Targets(s)
+        for v in each_variable(body):
+            self._declare_variable(v, scope)
+
+    def _declare_variable(self, v: Any, scope: Scope) -> None:
+        a = self.areas
+        if v.space.startswith("shared"):
+            address = a.shared.place(size_of(v), align_of(v))
+            a.shared_names.append((v.name, address, size_of(v)))
+            scope.names[v.name] = Symbol("shared", address)
+        elif v.space == "local":
+            address = a.local.place(size_of(v), align_of(v))
+            a.local_names.append((v.name, address, size_of(v)))
+            scope.names[v.name] = Symbol("local", address)
+        elif v.space.startswith("param"):
+            scope.names[v.name] = Symbol("param", FUNCTION_PARAM + a.call_params.place(size_of(v), align_of(v)))
+        elif (found := a.machine.function_variables.get(id(v))) is not None:
+            scope.names[v.name] = found
+        else:
+            raise InputError(f"`{v.name}`: a variable in .{v.space} inside a function is not supported")
+
+    # --- code -----------------------------------------------------------------------------------------------------
+
+    def new_block(self, label: str = "") -> Block:
+        """Return a new block of this function."""
+        block = Block(len(self.areas.blocks), self.function.name, label=label)
+        self.areas.blocks.append(block)
+        self.members.append(block.index)
+        return block
+
+    def signature(self) -> Signature:
+        """Return what a call needs to know."""
+        return Signature(self.function.name, self.entry, tuple(self.parameters), tuple(self.returns))
+
+    def end(self, ending: Any, following: Block | None = None) -> None:
+        """End the current block and go on in `following` (a new block when None)."""
+        self.current.ending = ending
+        self.current = following or self.new_block()
+
+    def run(self) -> None:
+        """Lower the statements."""
+        self._body(self.function.body or [], self.scope)
+        self.current.ending = Return() if self.function.kind == "func" else Stop()
+
+    def _body(self, body: list[Statement], scope: Scope) -> None:
+        for s in body:
+            if isinstance(s, Instruction):
+                self._instruction(s, scope)
+            elif isinstance(s, LabelNode):
+                label = scope.names[s.name]
+                if isinstance(label, Label):
+                    target = self.areas.blocks[label.block]
+                    self.end(Jump(target.index), target)
+            elif isinstance(s, Loc):
+                file = self.files.get(s.file, f"file {s.file}")
+                self.place = Place(file, s.line, s.column) if s.line else self.place
+            elif isinstance(s, ScopeNode):
+                self._body(s.body, self.scopes[id(s)])
+
+    def place_of(self, s: Instruction) -> Place | None:
+        """Return the user's line of an instruction: its own, that of `.loc`, else the line of the PTX text."""
+        if s.place is not None:
+            return s.place
+        if self.place is not None:
+            return self.place
+        if s.span is not None:
+            line, column = s.span.source.position(s.span.start)
+            return Place(s.span.source.name, line, column)
+        return None
+
+    def _instruction(self, s: Instruction, scope: Scope) -> None:
+        lowered = self.instructions.lower(s, scope)
+        if isinstance(lowered, list):
+            self.current.operations.extend(lowered)
+            return
+        guard = self.instructions.guard(s)
+        if isinstance(lowered, Jump):
+            following = self.new_block()
+            self.end(lowered if guard is None else self._branch(guard, lowered.target, following.index, s), following)
+            return
+        if guard is not None:
+            inside, following = self.new_block(), self.new_block()
+            self.end(self._branch(guard, inside.index, following.index, s), inside)
+        else:
+            following = self.new_block()
+            if isinstance(lowered, Sync) and self.current.operations:
+                alone = self.new_block()
+                self.end(Jump(alone.index), alone)
+        if isinstance(lowered, Sync):
+            lowered.target = following.index
+        elif isinstance(lowered, Call):
+            lowered.back = following.index
+        self.end(lowered, following)
+
+    def _branch(self, guard: Reg, taken: int, other: int, s: Instruction) -> Branch:
+        op = Operation("machine", _nothing, (guard,), (False,), None, s.mnemonic, self.place_of(s), opcode="bra")
+        return Branch(guard, taken, other, s.mnemonic.endswith(".uni"), op)
+
+
+def _nothing(*_: Any) -> None:
+    """Stand for the work of an instruction that the engine itself carries out."""

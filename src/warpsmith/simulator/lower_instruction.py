@@ -1,0 +1,206 @@
+"""One instruction → operations, or the ending of a block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from warpsmith.assembly.ptx.tree import BranchTargets, CallArguments, Instruction, Name, VectorOperand
+from warpsmith.base.errors import InputError
+from warpsmith.base.ptx_types import TYPES
+from warpsmith.simulator.lower_operands import OperandLowering
+from warpsmith.simulator.meanings.registry import Refused, build
+from warpsmith.simulator.program import (
+    Call,
+    Const,
+    Exit,
+    Indexed,
+    Jump,
+    Lowered,
+    Operation,
+    Pair,
+    Reg,
+    Return,
+    Sync,
+    Vector,
+)
+from warpsmith.simulator.scope import Label, Register, Scope, Symbol, Targets
+from warpsmith.simulator.select import refused, select, where
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.ptx.isa import Match
+    from warpsmith.simulator.lower_function import FunctionLowering
+    from warpsmith.simulator.meanings.registry import Built
+
+__all__ = ["InstructionLowering"]
+
+Ending = Jump | Indexed | Call | Return | Exit | Sync
+_READS_CARRY = ("addc", "subc", "madc")
+
+
+@final
+class InstructionLowering:
+    """Lowers the instructions of one function."""
+
+    def __init__(self, function: FunctionLowering) -> None:
+        self.function = function
+        self.operands = OperandLowering(function.areas.machine)
+        self.carry = Reg("pred", function.areas.carry.slot, np.bool_)
+        self.built: dict[tuple[str, str], Built | Refused] = {}
+
+    def guard(self, s: Instruction) -> Reg | None:
+        """Return the guard predicate of an instruction."""
+        return None if s.predicate is None else self.operands.reg(s.predicate, TYPES["pred"])
+
+    def lower(self, s: Instruction, scope: Scope) -> list[Operation] | Ending:
+        """Return the operations of a straight-line instruction, or how it ends the block (its guard left aside)."""
+        self.operands.scope, self.operands.where = scope, where(s)
+        opcode = s.opcode
+        if opcode == "bra":
+            return Jump(self._label(s, s.operands[0]))
+        if opcode in ("ret", "exit"):
+            return Return() if opcode == "ret" else Exit()
+        if opcode == "brx":
+            return self._indexed(s)
+        if opcode == "call":
+            return self._call(s)
+        if opcode == "mov":
+            return self._mov(s)
+        return self._declared(s)
+
+    # --- control --------------------------------------------------------------------------------------------------
+
+    def _label(self, s: Instruction, operand: Any) -> int:
+        found = self.operands.scope.find(operand.name) if isinstance(operand, Name) else None
+        if not isinstance(found, Label):
+            raise InputError(f"{where(s)}`{getattr(operand, 'name', operand)}` is not a label of this function")
+        return found.block
+
+    def _indexed(self, s: Instruction) -> Indexed:
+        index, table = s.operands[0], s.operands[1]
+        found = self.operands.scope.find(table.name) if isinstance(table, Name) else None
+        if not isinstance(found, Targets) or not isinstance(found.node, BranchTargets):
+            raise InputError(f"{where(s)}`brx.idx` needs the label of a .branchtargets list")
+        assert isinstance(index, Name)
+        register = self.operands.reg(index, TYPES["u32"])
+        targets = tuple(self._label(s, Name(t)) for t in found.node.targets)
+        return Indexed(register, targets, self._operation("machine", _engine, s, (register,), (False,)))
+
+    def _call(self, s: Instruction) -> Call:
+        lists = [o for o in s.operands if isinstance(o, CallArguments)]
+        names = [o for o in s.operands if isinstance(o, Name)]
+        results = lists.pop(0) if s.operands and isinstance(s.operands[0], CallArguments) else CallArguments([])
+        arguments = lists[0] if lists else CallArguments([])
+        found = self.operands.scope.find(names[0].name)
+        target: int | Reg
+        if isinstance(found, Register):
+            target = self.operands.reg(names[0], TYPES["u64"] if found.bits == 64 else TYPES["u32"])
+        elif isinstance(found, Symbol) and found.space == "function":
+            target = found.address
+        else:
+            raise refused(s, f"the body of function `{names[0].name}` is not in this module")
+        ins = tuple(self._argument(a) for a in arguments.arguments)
+        outs = tuple(self._argument(a) for a in results.arguments)
+        used: list[Lowered] = [a for a in (*outs, *ins) if isinstance(a, Reg | Const)]
+        if isinstance(target, Reg):
+            used.append(target)
+        written = tuple(i < sum(isinstance(o, Reg) for o in outs) for i in range(len(used)))
+        return Call(target, ins, outs, -1, self._operation("machine", _engine, s, tuple(used), written))
+
+    def _argument(self, operand: Any) -> Any:
+        if isinstance(operand, Name):
+            found = self.operands.scope.find(operand.name)
+            if isinstance(found, Symbol):
+                return found
+        return self.operands.value(operand, None)
+
+    # --- data -----------------------------------------------------------------------------------------------------
+
+    def _operation(
+        self, kind: Any, fn: Any, s: Instruction, operands: tuple[Lowered, ...], written: tuple[bool, ...]
+    ) -> Operation:
+        opcode = "bar.warp" if s.mnemonic.startswith("bar.warp") else s.opcode
+        return Operation(kind, fn, operands, written, None, s.mnemonic, self.function.place_of(s), opcode=opcode)
+
+    def _mov(self, s: Instruction) -> list[Operation]:
+        m = select(s, self.operands.width)
+        word = m.get("type")
+        type_ = TYPES[word] if isinstance(word, str) else m.operands[0].type
+        dst, src = s.operands
+        pairs: list[tuple[Lowered, Lowered]]
+        if isinstance(dst, VectorOperand) or isinstance(src, VectorOperand):
+            pairs = self._vector_mov(dst, src, s)
+        else:
+            pairs = [(self.operands.value(dst, type_), self.operands.value(src, type_))]
+            if isinstance(pairs[0][0], Vector) and isinstance(pairs[0][1], Vector):
+                pairs = list(zip(pairs[0][0].items, pairs[0][1].items, strict=True))
+        guard = self.guard(s)
+        out: list[Operation] = []
+        for d, a in pairs:
+            if d is None:
+                continue
+            op = self._operation("copy", _engine, s, (d, a), (True, False))
+            op.guard = guard
+            out.append(op)
+        return out
+
+    def _vector_mov(self, dst: Any, src: Any, s: Instruction) -> list[tuple[Lowered, Lowered]]:
+        vector, whole = (dst, src) if isinstance(dst, VectorOperand) else (src, dst)
+        if not isinstance(whole, Name) or self.operands.register(whole) is None:
+            raise refused(s, "a vector on both sides")
+        register = self.operands.reg(whole, None)
+        parts = self.operands.parts(register, len(vector.elements))
+        unsigned = {1: "b8", 2: "b16", 4: "b32", 8: "b64"}
+        out: list[tuple[Lowered, Lowered]] = []
+        for part, element in zip(parts, vector.elements, strict=True):
+            other = self.operands.value(element, TYPES[unsigned[np.dtype(part.dtype).itemsize]])
+            out.append((other, part) if vector is dst else (part, other))
+        return out
+
+    def _declared(self, s: Instruction) -> list[Operation] | Sync:
+        m = select(s, self.operands.width)
+        key = (m.row.id, s.mnemonic)
+        if key not in self.built:
+            self.built[key] = Refused(m.row.refused) if m.row.refused else build(m)
+        built = self.built[key]
+        if isinstance(built, Refused):
+            raise refused(s, built.reason)
+        op = self._with_operands(s, m, built)
+        if built.kind == "sync":
+            return Sync(op, -1)
+        op.guard = self.guard(s)
+        return [op]
+
+    def _with_operands(self, s: Instruction, m: Match, built: Built) -> Operation:
+        slots = m.operands
+        lowered: list[Lowered] = []
+        for i, slot in enumerate(slots):
+            lowered.append(self.operands.operand(slot, s.operands[i]) if i < len(s.operands) else None)
+        written = [slot.direction != "read" for slot in slots]
+        op = self._operation(built.kind, built.fn, s, (), ())
+        if built.kind == "pure":
+            lowered, written = self._pure_operands(s, lowered, written)
+        op.operands, op.written = tuple(lowered), tuple(written)
+        op.updated = frozenset(i for i, slot in enumerate(slots) if slot.direction == "update")
+        op.spaces = tuple(slot.space for slot in slots)
+        return op
+
+    def _pure_operands(self, s: Instruction, lowered: list[Lowered], written: list[bool]) -> tuple[list[Lowered], list[bool]]:
+        """Flatten pairs and add the carry flag where the mnemonic writes or reads it."""
+        outs = [o for o, w in zip(lowered, written, strict=True) if w]
+        ins = [o for o, w in zip(lowered, written, strict=True) if not w]
+        flat: list[Lowered] = []
+        for o in outs:
+            flat += [o.first, o.second] if isinstance(o, Pair) else [o]
+        if s.mnemonic.endswith(".cc") or ".cc." in s.mnemonic:
+            flat.append(self.carry)
+        while ins and ins[-1] is None:
+            ins.pop()
+        if s.opcode in _READS_CARRY:
+            ins.append(self.carry)
+        return [*flat, *ins], [True] * len(flat) + [False] * len(ins)
+
+
+def _engine(*_: Any) -> None:
+    """Stand for the work of an instruction that the engine or the block code carries out."""

@@ -1,0 +1,177 @@
+"""Data movement between registers and memory (PTX ISA 9.7.9): ld, ldu, st, and what only advises the caches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpsmith.simulator.access import Located, locate, read, write
+from warpsmith.simulator.meanings.registry import Refused, machine, refuse
+from warpsmith.simulator.operands import VectorDest
+from warpsmith.simulator.registers import dtype_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from warpsmith.assembly.ptx.isa import Match, OperandSlot
+    from warpsmith.simulator.lanes import Lanes
+
+__all__ = ["advice", "load", "store"]
+
+_ITEM: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
+
+
+def _address_of(m: Match) -> tuple[OperandSlot, int]:
+    return next((s, i) for i, s in enumerate(m.operands) if s.kind == "address")
+
+
+def _value_of(m: Match) -> OperandSlot:
+    return next(s for s in m.operands if s.kind == "value")
+
+
+@machine("ld", "ldu")
+def load(m: Match) -> Callable[..., None] | Refused:
+    """Build ld and ldu: all spaces, widths and vectors; the cache and ordering words change nothing here."""
+    if m.get("mmio") or m.get("unified"):
+        return refuse("memory-mapped and unified accesses have no model")
+    slot, position = _address_of(m)
+    value = _value_of(m)
+    assert value.type is not None
+    space, type_, count = slot.space, value.type, value.count or 1
+    wide = type_.bits == 128
+    width = 8 if wide else max(1, type_.bits // 8)
+    parts = 2 * count if wide else count
+    total = width * parts
+    dtype = dtype_of(type_)
+    label = f"load {(space or 'generic').partition('::')[0]}"
+
+    def ld(x: Lanes, dest: Any, address: Any, *_: Any) -> None:
+        if address.strides == (0, 0) and space is not None and space.startswith("param"):
+            _uniform(x, dest, int(address[0, 0]), dtype, width, parts)
+            return
+        located = locate(x, space, address, total)
+        x.machine.counters.bytes[label] += total * x.count()
+        if len(located) == 1 and total <= 16:
+            items, undefined = read(x, located[0], total)
+            if parts == 1:
+                x.put(dest, items.view(dtype))
+            else:
+                _spread(x, dest, items[..., None].view(dtype), wide)
+        else:
+            data, undefined = x.gather(located, total)
+            _spread(x, dest, data.view(dtype), wide)
+        if undefined is not None:
+            _mark(x, dest, undefined, width * (2 if wide else 1))
+
+    del position
+    return ld
+
+
+def _uniform(x: Lanes, dest: Any, address: int, dtype: Any, width: int, parts: int) -> None:
+    """Load a kernel parameter, the same for every thread."""
+    space = x.machine.params
+    total = width * parts
+    if address < 1 << 24 and address % total == 0 and address + total <= space.allocations[0].size:
+        values = space.data[address : address + total].view(dtype)
+        for d, v in zip(dest if isinstance(dest, list) else [dest], values, strict=False):
+            if d is not None and parts == 1:
+                x.fill(d, v)
+            elif d is not None and not isinstance(dest, list):
+                x.put(d, values.reshape(2, 1, 1))
+            elif d is not None:
+                x.fill(d, v)
+        return
+    addresses = np.full(x.shape, address, np.int64)
+    data, _ = x.gather(locate(x, "param", addresses, total), total)
+    if parts == 1:
+        x.put(dest, data.view(dtype)[..., 0])
+    else:
+        _spread(x, dest, data.view(dtype), not isinstance(dest, list))
+
+
+def _spread(x: Lanes, dest: Any, values: NDArray[Any], wide: bool) -> None:
+    """Write `[C, T, parts]` to the registers of a vector, or to the halves of one or more `.b128`."""
+    if wide:
+        for i, d in enumerate(dest if isinstance(dest, list) else [dest]):
+            x.put(d, np.moveaxis(values[..., 2 * i : 2 * i + 2], -1, 0))
+        return
+    if not isinstance(dest, list):
+        x.put(dest, values[..., 0])
+        return
+    if isinstance(dest, VectorDest) and dest.array is not None and x.machine.registers.undefined is None:
+        block = np.moveaxis(values, -1, 0)
+        if x.mask is None:
+            np.copyto(dest.array, block)
+        else:
+            np.copyto(dest.array, block, where=x.mask)
+        return
+    for i, d in enumerate(dest):
+        x.put(d, values[..., i])
+
+
+def _mark(x: Lanes, dest: Any, undefined: NDArray[np.bool_], width: int) -> None:
+    """Mark the destinations whose bytes `[C, T, n]` were undefined."""
+    for i, d in enumerate(dest if isinstance(dest, list) else [dest]):
+        lanes: Any = undefined[..., width * i : width * (i + 1)].any(axis=-1)
+        x.put_undefined(d, lanes)
+
+
+@machine("st")
+def store(m: Match) -> Callable[..., None] | Refused:
+    """Build st: all spaces, widths and vectors."""
+    if m.get("mmio"):
+        return refuse("memory-mapped accesses have no model")
+    slot, _ = _address_of(m)
+    value = _value_of(m)
+    assert value.type is not None
+    space, type_, count = slot.space, value.type, value.count or 1
+    wide = type_.bits == 128
+    width = 8 if wide else max(1, type_.bits // 8)
+    parts = 2 * count if wide else count
+    total = width * parts
+    item, whole = _ITEM[width], _ITEM[min(total, 16)]
+    index = m.operands.index(value)
+    label = f"store {(space or 'generic').partition('::')[0]}"
+
+    def st(x: Lanes, address: Any, data: Any, *_: Any) -> None:
+        located = locate(x, space, address, total)
+        x.machine.counters.bytes[label] += total * x.count()
+        undefined = x.undefined(index)
+        if parts == 1:
+            values = data[0] if isinstance(data, list) else data
+            for at in located:
+                write(x, at, total, values.view(item), undefined)
+            return
+        packed = np.empty((*x.shape, parts), item)
+        for i, v in enumerate(_pieces(data, wide)):
+            packed[..., i] = v.view(item) if isinstance(v, np.ndarray) else v
+        if total <= 16:
+            for at in located:
+                write(x, at, total, packed.view(whole)[..., 0], undefined)
+            return
+        halves = packed.view(whole)
+        for at in located:
+            for k in range(total // 16):
+                write(x, Located(at.space, at.index + 16 * k, at.mask), 16, halves[..., k], undefined)
+
+    return st
+
+
+def _pieces(data: Any, wide: bool) -> Any:
+    if not wide or not isinstance(data, list):
+        return data
+    return [half for value in data for half in value]
+
+
+@machine("prefetch", "prefetchu", "applypriority", "discard")
+def advice(m: Match) -> Callable[..., None]:
+    """Build what only advises the caches: the address is not read."""
+
+    def nothing(x: Lanes, *_: Any) -> None:
+        del x
+
+    del m
+    return nothing

@@ -1,0 +1,33 @@
+"""How many CTAs are resident at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warpsmith.simulator.registers import BANKS
+
+if TYPE_CHECKING:
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.program import Program
+
+__all__ = ["rows_for"]
+
+REGISTER_BYTES = 384 << 20
+"""Most memory the register banks of all resident CTAs take."""
+SHARED_BYTES = 1 << 30
+
+
+def rows_for(machine: Machine, program: Program, shared: int) -> int:
+    """Return the number of resident CTAs: what the device holds, the grid needs and this computer's memory allows.
+
+    Whole clusters. The last bound can only matter to kernels that need every CTA of a large device to be resident at once.
+    """
+    m = machine
+    n = m.cluster_size
+    grid = m.grid[0] * m.grid[1] * m.grid[2]
+    rows = min(grid, m.device.resident(m.threads, shared))
+    per_row = sum(BANKS[bank][1] * count for bank, count in program.slots.items()) * m.threads
+    rows = min(rows, max(1, REGISTER_BYTES // max(1, per_row)))
+    stride = 1 << max(6, (shared + 1024 + 31).bit_length())
+    rows = min(rows, max(1, SHARED_BYTES // (2 * stride)))
+    return max(n, rows // n * n)

@@ -1,0 +1,140 @@
+"""The order of things: which cohort runs next, and when operations in flight complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, final
+
+from warpsmith.simulator.cohort import Cohort, merge, program_time
+
+if TYPE_CHECKING:
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.program import Block
+
+__all__ = ["Fair", "Random", "Schedule"]
+
+QUANTUM = 128
+"""Blocks a cohort may run ahead of others in program order's favour."""
+PATIENCE = 64
+"""Turns after which the fair schedule completes an operation although cohorts can still run."""
+
+
+class Schedule(Protocol):
+    """Decides the order of cohorts and completions."""
+
+    def pick(self, ready: list[Cohort], blocks: list[Block]) -> Cohort:
+        """Take the next cohort out of `ready`."""
+        ...
+
+    def complete_some(self, machine: Machine) -> None:
+        """Complete operations in flight before a turn, or none."""
+        ...
+
+    def complete_one(self, machine: Machine) -> bool:
+        """Complete an operation because nothing can run; return False when none can complete."""
+        ...
+
+
+def _take_point(ready: list[Cohort], chosen: Cohort) -> Cohort:
+    """Remove from `ready` the cohorts at the point of `chosen` that merge with it; return the union, leave the rest."""
+    if len(ready) == 1:
+        return ready.pop()
+    point = chosen.point
+    same = [c for c in ready if c is chosen or (c.block == chosen.block and c.point == point)]
+    if len(same) == 1:
+        ready.remove(chosen)
+        return chosen
+    merged = merge(same)
+    members = set(map(id, same))
+    ready[:] = [c for c in ready if id(c) not in members]
+    ready += merged[1:]
+    return merged[0]
+
+
+@final
+class Fair:
+    """Cohorts in program order, in coarse steps of fairness; operations complete late, the oldest first."""
+
+    def __init__(self) -> None:
+        self.turns = 0
+
+    def pick(self, ready: list[Cohort], blocks: list[Block]) -> Cohort:
+        """Take the cohort that is furthest behind."""
+        if len(ready) == 1:
+            return ready.pop()
+        return _take_point(ready, min(ready, key=lambda c: (c.turns // QUANTUM, program_time(blocks, c))))
+
+    def complete_some(self, machine: Machine) -> None:
+        """Complete the oldest operation every so many turns."""
+        self.turns += 1
+        if self.turns % PATIENCE == 0:
+            self.complete_one(machine)
+
+    def complete_one(self, machine: Machine) -> bool:
+        """Complete the oldest operation that can."""
+        candidates = machine.asynchronous.candidates()
+        if not candidates:
+            return False
+        machine.asynchronous.complete(candidates[0], machine)
+        return True
+
+
+@final
+class Random:
+    """Cohorts and completions drawn from a counter-based generator with a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.counter = 0
+
+    def draw(self, below: int) -> int:
+        """Return the next number below `below`: splitmix64 of seed and counter."""
+        self.counter += 1
+        z = (self.seed * 0x9E3779B97F4A7C15 + self.counter * 0xD1342543DE82EF95) & 0xFFFFFFFFFFFFFFFF
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+        return (z ^ (z >> 31)) % below
+
+    def pick(self, ready: list[Cohort], blocks: list[Block]) -> Cohort:
+        """Take any cohort; of those that share a warp the one furthest behind."""
+        chosen = ready[self.draw(len(ready))] if len(ready) > 1 else ready[0]
+        near = [c for c in ready if _share(c, chosen)]
+        if len(near) > 1:
+            chosen = min(near, key=lambda c: (c.turns // QUANTUM, program_time(blocks, c)))
+        taken = _take_point(ready, chosen)
+        return self._split(ready, taken)
+
+    def _split(self, ready: list[Cohort], c: Cohort) -> Cohort:
+        """Now and then let some warps of a cohort go first."""
+        c0, c1, t0, t1 = c.rect
+        rows, warps = c1 - c0, (t1 - t0) // 32
+        if rows * warps == 1 or self.draw(8):
+            return c
+        active = c.active()
+        first = active.copy()
+        if warps > 1:
+            first[:, 32 * (1 + self.draw(warps - 1)) :] = False
+        else:
+            first[1 + self.draw(rows - 1) :] = False
+        rest = active & ~first
+        if not first.any() or not rest.any():
+            return c
+        ready.append(c.part(rest))
+        return c.part(first)
+
+    def complete_some(self, machine: Machine) -> None:
+        """Complete a random operation with one chance in four."""
+        if self.draw(4) == 0:
+            self.complete_one(machine)
+
+    def complete_one(self, machine: Machine) -> bool:
+        """Complete a random operation."""
+        candidates = machine.asynchronous.candidates()
+        if not candidates:
+            return False
+        machine.asynchronous.complete(candidates[self.draw(len(candidates))], machine)
+        return True
+
+
+def _share(a: Cohort, b: Cohort) -> bool:
+    """Say whether two cohorts have rectangles with a warp in common."""
+    return a.rect[0] < b.rect[1] and b.rect[0] < a.rect[1] and a.rect[2] < b.rect[3] and b.rect[2] < a.rect[3]

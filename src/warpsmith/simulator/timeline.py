@@ -1,0 +1,19 @@
+"""When things happened, in blocks that cohorts ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+__all__ = ["Timeline"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The length of a run."""
+
+    steps: int
+    """Blocks that cohorts ran."""
+    ended_ctas: int
+    """CTAs whose threads all ended."""
