@@ -69,7 +69,7 @@ def device(name: str) -> DeviceModel:
 
 @cache
 def device_for(arch: str) -> DeviceModel:
-    """Return the device a module for `arch` runs on by default: the largest of that architecture, else of the nearest older one."""
+    """Return the device a module for `arch` runs on by default: of that architecture, else of the nearest older one."""
     number = parse_arch(arch).number
     same = [d for d in _ALL if parse_arch_number(d) == number]
     if same:

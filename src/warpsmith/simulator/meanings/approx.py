@@ -44,10 +44,11 @@ FUNCTIONS: dict[str, Callable[[F32], F32]] = {
 
 def approximate(form: Form) -> Fn:
     """Build a unary approximate function of f32."""
-    name, ftz = form.opcode, form.ftz
+    function, ftz = FUNCTIONS[form.opcode], form.ftz
+    flushes = ftz and form.opcode != "ex2"  # 2^x is 1 for every subnormal x
 
     def fn(out: F32, a: F32) -> None:
-        out[...] = FUNCTIONS[name](flush(a) if ftz else a)
+        out[...] = function(flush(a) if flushes else a)
         settle(out, ftz, False)
 
     return fn

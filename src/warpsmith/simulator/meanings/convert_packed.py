@@ -115,8 +115,27 @@ def packed(form: Form) -> Fn | Refused:
     return from_f32 if source == "f32" else from_packed
 
 
+def _rounded_up(x: NDArray[np.float32]) -> NDArray[np.uint32]:
+    """Return f32 bits such that their upper half is the value rounded to bf16."""
+    word = np.asarray(x).view(np.uint32)
+    r: Any = np.right_shift(word, np.uint32(16))
+    r = np.bitwise_and(r, np.uint32(1))
+    r += np.uint32(0x7FFF)
+    r += word
+    if np.isnan(np.max(x)):
+        r = np.where(np.isnan(x), np.uint32(0x7FFF0000), r)
+    return r
+
+
 def _nearest_pair(element: str) -> Fn:
     """Build cvt.rn.{f16x2,bf16x2}.f32 d, a, b: a in the upper half."""
+
+    def bf16(out: NDArray[np.uint32], a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
+        upper = np.bitwise_and(_rounded_up(a), np.uint32(0xFFFF0000))
+        np.bitwise_or(upper, np.right_shift(_rounded_up(b), np.uint32(16)), out)
+
+    if element == "bf16":
+        return bf16
 
     def fn(out: NDArray[np.uint32], a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
         upper, lower = half.store(np.asarray(a), element), half.store(np.asarray(b), element)

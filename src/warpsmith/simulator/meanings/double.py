@@ -134,7 +134,8 @@ def fused(a: F64, b: F64, c: F64, mode: str) -> F64:
         positive = (a * b == 0) & (c == 0) & ~np.signbit(a * b) & ~np.signbit(c)
         r = np.where((s == 0) & ~positive, -0.0, r)
     simple = ~_finite(a, b, c) | (a == 0) | (b == 0)
-    r = np.where(simple, sum_double(a * b, c, mode) if mode != "rn" else a * b + c, r)
+    product = np.where(_finite(a, b) & ~np.isfinite(c), 0.0, a * b)  # an overflowing product does not meet an infinite c
+    r = np.where(simple, sum_double(product, c, mode) if mode != "rn" else product + c, r)
     return _patch(r, ~simple & _unsafe(a, b, c, uh), exact.fma, mode, a, b, c)
 
 

@@ -15,6 +15,7 @@ from warpsmith.simulator.meanings.single import (
     canonical_nan,
     flush,
     has_subnormal,
+    ordinary,
     round_single,
     settle,
     sum_single,
@@ -26,6 +27,7 @@ Array = NDArray[Any]
 F32 = NDArray[np.float32]
 Fn = Callable[..., None]
 _SIGN = np.uint32(0x80000000)
+_FAR_FROM_TINY = np.float32(2.0**-100)
 _TIE = np.int64(-(2**63))
 
 
@@ -43,9 +45,14 @@ def add_sub(form: Form) -> Fn:
         canonical_nan(out)
 
     def nearest(out: F32, a: F32, b: F32) -> None:
+        r: Any = op(a, b)
+        # a subnormal operand cannot change a sum of this size, so that nothing needs flushing
+        if not sat and np.minimum.reduce(np.abs(r), axis=None, initial=np.inf) >= _FAR_FROM_TINY:
+            out[...] = r
+            return
         if ftz:
-            a, b = flush(a), flush(b)
-        op(a, b, out)
+            r = op(flush(a), flush(b))
+        out[...] = r
         settle(out, ftz, sat)
 
     def directed(out: F32, a: F32, b: F32) -> None:
@@ -89,11 +96,8 @@ def fused_nearest(out: F32, a: F32, b: F32, c: F32) -> None:
     total: Any = np.multiply(a, b, dtype=np.float64)
     total = np.add(total, c)
     ties = np.left_shift(total.view(np.int64), np.int64(35))
-    if ties.size and ties.min() == _TIE:
-        out[...] = sum_single(_wide(a) * _wide(b), _wide(c), "rn")
-        return
     result = total.astype(np.float32)
-    if has_subnormal(result):
+    if np.minimum.reduce(ties, axis=None, initial=0) == _TIE or has_subnormal(result):
         result = sum_single(_wide(a) * _wide(b), _wide(c), "rn")
     out[...] = result
 
@@ -209,10 +213,16 @@ def min_max_single(form: Form) -> Fn:
             r = (r.view(np.uint32) | signs).view(np.float32)
         out[...] = r
 
+    best: np.ufunc = np.fmax if largest else np.fmin
+
     def plain(out: F32, a: F32, b: F32) -> None:
-        r = _pick(a, b, largest, nan)
-        out[...] = r
-        canonical_nan(out)
+        r: Any = best(a, b)
+        if nan or not ordinary(r):
+            r = _pick(a, b, largest, nan)
+            out[...] = r
+            canonical_nan(out)
+        else:
+            out[...] = r
 
     def two_or_three(out: F32, a: F32, b: F32, c: F32 | None = None) -> None:
         if c is None:

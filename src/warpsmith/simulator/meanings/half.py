@@ -50,7 +50,7 @@ def store(x: F32, kind: str) -> U16:
         word = np.asarray(x).view(np.uint32)
         odd = (word >> np.uint32(16)) & np.uint32(1)
         bits = ((word + (odd + np.uint32(0x7FFF))) >> np.uint32(16)).astype(np.uint16)
-        nan = x != x
+        nan = np.not_equal(x, x)
     return np.where(nan, _NAN, bits) if nan.any() else bits
 
 
@@ -99,8 +99,14 @@ def _binary(op: np.ufunc) -> Callable[[Form], Fn]:
 
 
 def fused(a: U16, b: U16, c: U16, kind: str) -> U16:
-    """Return the codes of a * b + c rounded once."""
+    """Return the codes of a * b + c rounded once.
+
+    For f16 the float64 sum is exact wherever it comes near a tie, so its second rounding is innocuous.
+    """
     x, y, z = (load(v, kind).astype(np.float64) for v in (a, b, c))
+    if kind == "f16":
+        bits = (x * y + z).astype(np.float16).view(np.uint16)
+        return np.where((bits & _MAGNITUDE) > _INFINITY[kind], _NAN, bits)
     total = odd_sum(*np.broadcast_arrays(x * y, z))
     return encode(round_to(total, FORMATS[kind]), kind)
 

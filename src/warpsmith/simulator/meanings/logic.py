@@ -65,7 +65,9 @@ def shift_right(form: Form) -> Fn:
     bits = int(form.type[1:])
 
     def fn(out: Array, a: Array, b: Array) -> None:
-        np.right_shift(a, np.minimum(b, np.uint32(bits)).astype(a.dtype), out=out)
+        # numpy's shifts by the width or more give only fill, as these do
+        amount = np.asarray(b).view(a.dtype) if bits == 32 else np.minimum(b, np.uint32(bits)).astype(a.dtype)
+        np.right_shift(a, amount, out=out)
 
     return fn
 
@@ -84,16 +86,36 @@ def funnel(form: Form) -> Fn:
     return fn
 
 
-def lookup(a: Array, b: Array, c: Array, lut: int) -> Array:
-    """Return the bitwise function of three words whose truth table is `lut` (bit 4a+2b+c)."""
-    if lut.bit_count() > 4:
-        return np.invert(lookup(a, b, c, ~lut & 0xFF))
-    out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(c)), np.uint32)
-    for i in range(8):
-        if lut >> i & 1:
-            term = (a if i & 4 else np.invert(a)) & (b if i & 2 else np.invert(b)) & (c if i & 1 else np.invert(c))
-            out |= term
-    return out
+def _of_two(b: Array, c: Array, table: int) -> Any:
+    """Return the bitwise function of two words with truth table `table` (bit 2b+c); ints 0 and -1 for constants."""
+    if table >> 3:  # true for b = c = 1: the complement is one of the eight others
+        r = _of_two(b, c, ~table & 15)
+        return ~r
+    if table == 0:
+        return 0
+    return {
+        1: lambda: ~(b | c), 2: lambda: ~b & c, 3: lambda: ~b, 4: lambda: b & ~c, 5: lambda: ~c, 6: lambda: b ^ c,
+        7: lambda: ~(b & c),
+    }[table]()  # fmt: skip
+
+
+def lookup(a: Array, b: Array, c: Array, lut: int) -> Any:
+    """Return the bitwise function of three words whose truth table is `lut` (bit 4a+2b+c); an int for constants."""
+    low, high = lut & 15, lut >> 4
+    if low == high:
+        return _of_two(b, c, low)
+    if high == ~low & 15:
+        return a ^ _of_two(b, c, low)
+    if low == 0:
+        return a & _of_two(b, c, high)
+    if high == 15:
+        return a | _of_two(b, c, low)
+    return _of_two(b, c, low) ^ (a & _of_two(b, c, low ^ high))
+
+
+def _words(value: Any) -> Array:
+    """Return a lookup's result as uint32 words."""
+    return np.asarray(value & 0xFFFFFFFF, np.uint32) if isinstance(value, int) else np.asarray(value)
 
 
 def lop3(form: Form) -> Fn:
@@ -101,14 +123,14 @@ def lop3(form: Form) -> Fn:
     op = next((w for w in form.words if w in _BINARY), None)
 
     def plain(out: Array, a: Array, b: Array, c: Array, lut: Any) -> None:
-        out[...] = lookup(a, b, c, int(lut) & 0xFF)
+        out[...] = _words(lookup(a, b, c, int(lut) & 0xFF))
 
     if op is None:
         return plain
     combine = _BINARY[op]
 
     def with_predicate(out: Array | None, p: Array, a: Array, b: Array, c: Array, lut: Any, q: Array) -> None:
-        d = lookup(a, b, c, int(lut) & 0xFF)
+        d = _words(lookup(a, b, c, int(lut) & 0xFF))
         p[...] = combine(d != 0, q)
         if out is not None:
             out[...] = d
@@ -129,6 +151,22 @@ def permute_generic(a: Array, b: Array, c: Array) -> Array:
     return out.astype(np.uint32)
 
 
+def permute_constant(a: Array, b: Array, selector: int) -> Array:
+    """Return prmt's default mode for one selector."""
+    out: Any = np.uint32(0)
+    for i in range(4):
+        nibble = selector >> (4 * i) & 15
+        source, at = (b if nibble & 4 else a), 8 * (nibble & 3)
+        if nibble >= 8:
+            part = np.where((source >> np.uint32(at + 7)) & np.uint32(1) != 0, np.uint32(0xFF << 8 * i), np.uint32(0))
+        else:
+            move = 8 * i - at
+            part = source << np.uint32(move) if move > 0 else source >> np.uint32(-move) if move else source
+            part = part & np.uint32(0xFF << 8 * i)
+        out = out | part
+    return out
+
+
 _PERMUTE_MODES: dict[str, tuple[int, ...]] = {
     "f4e": (0x3210, 0x4321, 0x5432, 0x6543),
     "b4e": (0x5670, 0x6701, 0x7012, 0x0123),
@@ -145,6 +183,9 @@ def prmt(form: Form) -> Fn:
     table = next((np.array(v, np.uint32) for k, v in _PERMUTE_MODES.items() if k in form), None)
 
     def fn(out: Array, a: Array, b: Array, c: Array) -> None:
+        if table is None and np.ndim(c) == 0:
+            out[...] = permute_constant(np.asarray(a), np.asarray(b), int(c))
+            return
         selector = np.asarray(c) if table is None else table[np.asarray(c) & np.uint32(3)]
         out[...] = permute_generic(a, b, selector)
 

@@ -10,7 +10,18 @@ from numpy.typing import NDArray
 from warpsmith.simulator.meanings.formats import FORMATS
 from warpsmith.simulator.meanings.rounding import force_odd, round_to, two_sum
 
-__all__ = ["NAN", "TINY", "canonical_nan", "flush", "has_subnormal", "round_single", "saturate", "settle", "sum_single"]
+__all__ = [
+    "NAN",
+    "TINY",
+    "canonical_nan",
+    "flush",
+    "has_subnormal",
+    "ordinary",
+    "round_single",
+    "saturate",
+    "settle",
+    "sum_single",
+]
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -34,11 +45,17 @@ def canonical_nan(out: F32) -> None:
         np.copyto(out, NAN, where=np.isnan(out))
 
 
+def ordinary(a: F32) -> bool:
+    """Say whether every element is at least 2^-126 in magnitude: no zero, subnormal or NaN among them."""
+    return bool(np.minimum.reduce(np.abs(a), axis=None, initial=np.inf) >= TINY)
+
+
 def has_subnormal(a: F32) -> bool:
     """Say whether an element is a nonzero number below 2^-126."""
-    bits = np.asarray(a).view(np.uint32)
-    doubled = np.left_shift(bits, np.uint32(1)) - np.uint32(1)
-    return bool(doubled.min() < 0x00FFFFFF) if doubled.size else False
+    if ordinary(a):
+        return False
+    doubled = np.left_shift(np.asarray(a).view(np.uint32), np.uint32(1)) - np.uint32(1)
+    return bool(np.minimum.reduce(doubled, axis=None) < 0x00FFFFFF)
 
 
 def flush(a: F32) -> F32:
@@ -56,6 +73,8 @@ def saturate(out: F32) -> None:
 
 def settle(out: F32, ftz: bool, sat: bool) -> None:
     """Finish a result in place: flush, then saturate or make NaNs canonical."""
+    if not sat and ordinary(out):
+        return
     if ftz and has_subnormal(out):
         np.copyto(out, np.copysign(_ZERO, out), where=np.abs(out) < TINY)
     if sat:

@@ -1,0 +1,144 @@
+"""Every declared elementwise form against exact scalar arithmetic, on edge and random values."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from warpsmith.hardware.scalar_evaluate import evaluate
+from warpsmith.hardware.scalar_forms import scalar_forms
+from warpsmith.hardware.scalar_values import edge_count, inputs
+
+CMP = ("eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "lo", "ls", "hi", "hs", "num", "nan")
+BOOL = ("and", "or", "xor")
+EDGES, RANDOM = 40, 24
+FEW = {"set": 6, "setp": 12}
+"""Opcodes with thousands of forms get fewer inputs each."""
+
+
+@cache
+def forms():
+    """Forms of both architectures that have all between them."""
+    found = {(f.key, f.reads): f for arch in ("sm_90a", "sm_100a", "sm_120f") for f in scalar_forms(arch)}
+    out = {}
+    for form in found.values():
+        out.setdefault(form.mnemonic.split(".")[0], []).append(form)
+    return out
+
+
+@cache
+def sample(reads, opcode):
+    """Input codes: edge combinations and random values, spread evenly."""
+    edges, few = EDGES * len(reads), FEW.get(opcode)
+    ins, n = inputs(reads), edge_count(reads)
+    total = len(ins[0])
+    counts = (few, few) if few else (edges, RANDOM)
+    picks = np.unique(np.r_[np.linspace(0, n - 1, counts[0]).astype(int), np.linspace(n, total - 1, counts[1]).astype(int)])
+    return [x[picks] for x in ins]
+
+
+def halves(codes, width, count):
+    return [[c >> width * i & (1 << width) - 1 for c in codes] for i in range(count)]
+
+
+def expected(ref, form, codes):
+    """The reference's stored results of a form for one input."""
+    opcode, *words = form.mnemonic.split(".")
+    name = form.mnemonic.split(".")[-1]
+    if opcode in ("setp", "set"):
+        return comparison(ref, opcode, words, name, codes)
+    if opcode == "lop3":
+        d = ref.bit_op(opcode, words, "b32", codes, form.immediate)
+        op = next((w for w in words if w in ("and", "or")), None)
+        return [d] if op is None else [d, int(ref.boolean(op, d != 0, bool(codes[3])))]
+    if form.carry_in or form.carry_out:
+        carry = codes[-1] if form.carry_in else 0
+        r, out = ref.carry_op(opcode, words, name, codes, carry)
+        return [r, int(out)] if form.carry_out else [r]
+    if opcode in ("selp", "slct"):
+        chosen = codes[2] if opcode == "selp" else ref.compare("ge", codes[2], 0, name, "ftz" in words)
+        return [codes[0] if chosen else codes[1]]
+    if opcode in ("dp4a", "dp2a"):
+        return [ref.dot(opcode, words, codes)]
+    if opcode == "clmad":
+        return [ref.carryless(words, codes)]
+    return [arithmetic(ref, opcode, words, name, codes, form)]
+
+
+def comparison(ref, opcode, words, name, codes):
+    op, join = next(w for w in words if w in CMP), next((w for w in words if w in BOOL), None)
+    c = bool(codes[2]) if join else False
+    packed = name.endswith("x2")
+    kind = name.removesuffix("x2")
+    pairs = halves(codes[:2], 16, 2) if packed else [codes[:2]]
+    truths = [ref.compare(op, a, b, kind, "ftz" in words) for a, b in pairs]
+    if opcode == "setp":
+        both = truths if packed else [truths[0], not truths[0]]
+        results = [int(ref.boolean(join, t, c)) for t in both]
+        return results[:1] if kind in ("f16", "bf16") and not packed else results
+    to = words[-2]
+    one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}.get(to.removesuffix("x2"))
+    if one is None:
+        one = 0xFFFF if packed else (1 << int(to[1:])) - 1
+    return [sum((one if ref.boolean(join, t, c) else 0) << 16 * i for i, t in enumerate(truths))]
+
+
+def arithmetic(ref, opcode, words, name, codes, form):
+    if name in ref.FLOATS and len(form.reads) > 1 and form.reads[-1] == "f32" and name in ("f16", "bf16"):
+        return mixed(ref, opcode, words, name, codes)
+    if name in ref.FLOATS or opcode == "testp":
+        return int(ref.float_op(opcode, words, name, codes))
+    if name == "f32x2":
+        return sum(ref.float_op(opcode, words, "f32", p) << 32 * i for i, p in enumerate(halves(codes, 32, 2)))
+    if name in ("f16x2", "bf16x2"):
+        return sum(ref.float_op(opcode, words, name[:-2], p) << 16 * i for i, p in enumerate(halves(codes, 16, 2)))
+    if "x" in name:
+        width, count = (16, 2) if name.endswith("x2") else (8, 4)
+        element = f"{name[0]}{width}"
+        return sum(ref.integer_op(opcode, words, element, p) << width * i for i, p in enumerate(halves(codes, width, count)))
+    integers = ("add", "sub", "mul", "mad", "mul24", "mad24", "div", "rem", "abs", "neg", "min", "max", "sad")
+    if opcode in integers:
+        return ref.integer_op(opcode, words, name, codes)
+    return ref.bit_op(opcode, words, name, codes, form.immediate)
+
+
+def mixed(ref, opcode, words, name, codes):
+    """Halves widened exactly, then the f32 operation."""
+    wide = []
+    for code in codes[:-1]:
+        v = ref.decode(code, name)
+        wide.append(
+            0x7FFFFFFF
+            if v.kind == "nan"
+            else ref.infinity("f32", v.negative)
+            if v.kind == "inf"
+            else ref.encode(v.size, v.negative, "f32")
+        )
+    return ref.float_op(opcode, words, "f32", [*wide, codes[-1]])
+
+
+def approximate(form):
+    return {"approx", "full"} & set(form.mnemonic.split("."))
+
+
+OPCODES = sorted(o for o, fs in forms().items() if o != "cvt" and not o.startswith("v") and not all(approximate(f) for f in fs))
+
+
+@pytest.mark.parametrize("opcode", OPCODES)
+def test_form(reference, opcode):
+    wrong = []
+    for form in forms()[opcode]:
+        if approximate(form):
+            continue
+        ins = sample(form.reads, opcode)
+        got = evaluate(form, ins)
+        for i in range(len(ins[0])):
+            codes = [int(x[i]) for x in ins]
+            want = expected(reference, form, codes)
+            have = [int(o[i]) for o in got]
+            if want != have:
+                wrong.append(
+                    f"{form.key}: {[hex(c) for c in codes]}: {[hex(h) for h in have]}, expected {[hex(w) for w in want]}"
+                )
+                break
+    assert not wrong, "\n".join(wrong[:20]) + f"\n{len(wrong)} of {len(forms()[opcode])} forms"
