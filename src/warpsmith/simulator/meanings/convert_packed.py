@@ -19,13 +19,14 @@ from warpsmith.simulator.meanings.forms import Form
 from warpsmith.simulator.meanings.integer import dtype_of
 from warpsmith.simulator.meanings.registry import Refused, refuse
 from warpsmith.simulator.meanings.rounding import quantize, round_to
-from warpsmith.simulator.meanings.single import flush
+from warpsmith.simulator.meanings.single import flush, has_nan
 
 __all__ = ["handles", "pack", "packed"]
 
 Array = NDArray[Any]
 F64 = NDArray[np.float64]
 Fn = Callable[..., None]
+_1, _16, _BELOW_HALF, _UPPER = np.uint32(1), np.uint32(16), np.uint32(0x7FFF), np.uint32(0xFFFF0000)
 _SMALL = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "ue8m0", "ue4m3")
 
 
@@ -118,11 +119,11 @@ def packed(form: Form) -> Fn | Refused:
 def _rounded_up(x: NDArray[np.float32]) -> NDArray[np.uint32]:
     """Return f32 bits such that their upper half is the value rounded to bf16."""
     word = np.asarray(x).view(np.uint32)
-    r: Any = np.right_shift(word, np.uint32(16))
-    r = np.bitwise_and(r, np.uint32(1))
-    r += np.uint32(0x7FFF)
-    r += word
-    if np.isnan(np.max(x)):
+    r: Any = np.right_shift(word, _16)
+    r = np.bitwise_and(r, _1)
+    r = np.add(r, _BELOW_HALF)
+    r = np.add(r, word)
+    if has_nan(x):
         r = np.where(np.isnan(x), np.uint32(0x7FFF0000), r)
     return r
 
@@ -131,8 +132,8 @@ def _nearest_pair(element: str) -> Fn:
     """Build cvt.rn.{f16x2,bf16x2}.f32 d, a, b: a in the upper half."""
 
     def bf16(out: NDArray[np.uint32], a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
-        upper = np.bitwise_and(_rounded_up(a), np.uint32(0xFFFF0000))
-        np.bitwise_or(upper, np.right_shift(_rounded_up(b), np.uint32(16)), out)
+        upper = np.bitwise_and(_rounded_up(a), _UPPER)
+        np.bitwise_or(upper, np.right_shift(_rounded_up(b), _16), out)
 
     if element == "bf16":
         return bf16

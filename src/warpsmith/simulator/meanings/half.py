@@ -17,6 +17,7 @@ from warpsmith.simulator.meanings.formats import FORMATS, encode
 from warpsmith.simulator.meanings.forms import Form
 from warpsmith.simulator.meanings.packed import over_lanes, packed_dtype
 from warpsmith.simulator.meanings.rounding import odd_sum, round_to
+from warpsmith.simulator.meanings.single import has_nan
 
 __all__ = ["BUILDERS", "element_of", "load", "store"]
 
@@ -25,6 +26,7 @@ U16 = NDArray[np.uint16]
 F32 = NDArray[np.float32]
 Fn = Callable[..., None]
 _NAN, _SIGN, _MAGNITUDE = np.uint16(0x7FFF), np.uint16(0x8000), np.uint16(0x7FFF)
+_1, _16, _BELOW_HALF = np.uint32(1), np.uint32(16), np.uint32(0x7FFF)
 _INFINITY = {"f16": np.uint16(0x7C00), "bf16": np.uint16(0x7F80)}
 
 
@@ -45,13 +47,13 @@ def store(x: F32, kind: str) -> U16:
     """Round f32 values to nearest even and return their codes; NaN gives 0x7fff."""
     if kind == "f16":
         bits = x.astype(np.float16).view(np.uint16)
-        nan = (bits & _MAGNITUDE) > np.uint16(0x7C00)
     else:
         word = np.asarray(x).view(np.uint32)
-        odd = (word >> np.uint32(16)) & np.uint32(1)
-        bits = ((word + (odd + np.uint32(0x7FFF))) >> np.uint32(16)).astype(np.uint16)
-        nan = np.not_equal(x, x)
-    return np.where(nan, _NAN, bits) if nan.any() else bits
+        odd = np.bitwise_and(np.right_shift(word, _16), _1)
+        bits = np.right_shift(np.add(word, np.add(odd, _BELOW_HALF)), _16).astype(np.uint16)
+    if not has_nan(x):
+        return bits
+    return np.where(np.isnan(x), _NAN, bits)
 
 
 def is_nan(bits: U16, kind: str) -> NDArray[np.bool_]:

@@ -15,6 +15,7 @@ __all__ = [
     "TINY",
     "canonical_nan",
     "flush",
+    "has_nan",
     "has_subnormal",
     "ordinary",
     "round_single",
@@ -35,13 +36,18 @@ _BLAS_LIMIT = 8192
 """Above this many elements a dot product may start threads."""
 
 
-def canonical_nan(out: F32) -> None:
-    """Replace every NaN of `out` by the canonical one, at the cost of one reduction when there is none."""
-    if out.size <= _BLAS_LIMIT:
-        probe: Any = np.vdot(out, out)  # squares are never negative: NaN exactly when an element is
+def has_nan(a: F32) -> bool:
+    """Say whether an element is NaN, at the cost of one reduction."""
+    if a.size <= _BLAS_LIMIT:
+        probe: Any = np.vdot(a, a)  # squares are never negative: NaN exactly when an element is
     else:
-        probe = out.max()
-    if probe != probe:
+        probe = np.maximum.reduce(a, axis=None)
+    return probe != probe
+
+
+def canonical_nan(out: F32) -> None:
+    """Replace every NaN of `out` by the canonical one."""
+    if has_nan(out):
         np.copyto(out, NAN, where=np.isnan(out))
 
 
