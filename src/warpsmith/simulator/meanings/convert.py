@@ -27,6 +27,8 @@ Array = NDArray[Any]
 F64 = NDArray[np.float64]
 Fn = Callable[..., None]
 
+_WIDE_NAN: Any = np.array([0x7FFFFFFFE0000000], np.uint64).view(np.float64)[0]
+"""The canonical f32 NaN as f64: what the NaN of a half becomes."""
 _TO_INTEGRAL = {"rni": "rn", "rzi": "rz", "rmi": "rm", "rpi": "rp"}
 
 
@@ -206,6 +208,10 @@ def _general(form: Form) -> Fn:
             x = np.clip(x, -fmt.largest, fmt.largest)
         if "relu" in form:
             x = np.where(x > 0, x, np.where(np.isnan(x), x, 0.0))
+        if to == "f64":
+            x = np.where(np.isnan(x), _WIDE_NAN, x)
+            out[...] = np.where(np.isnan(x), 0.0, np.clip(x, 0.0, 1.0) + 0.0) if "sat" in form else x
+            return
         r = _encode(x, to)
         if to == "f32":
             if form.ftz:

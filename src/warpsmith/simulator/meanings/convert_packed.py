@@ -152,9 +152,7 @@ def _nearest_pair(element: str) -> Fn:
 
 def pack(form: Form) -> Fn:
     """Build cvt.pack: clamp a and b, join them (a above b), and with c shift c's low part above them."""
-    to, source = form.types[-2], form.types[-1]
-    if not any(w in form.types for w in ("s32", "u32")):
-        source = "s32"
+    to, source = form.words[2], form.words[3]
     bits = int(to[1:])
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if to[0] == "s" else (0, (1 << bits) - 1)
     kind = dtype_of(source)

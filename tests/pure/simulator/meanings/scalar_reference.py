@@ -441,3 +441,186 @@ def compare(op, a, b, name, ftz=False):
 
 def boolean(op, a, c):
     return {None: a, "and": a and c, "or": a or c, "xor": a != c}[op]
+
+
+# --- conversions -----------------------------------------------------------------------------------------------------
+
+# name -> exponent bits, mantissa bits, bias
+SMALL = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15), "e2m3": (2, 3, 1), "e3m2": (3, 2, 3), "e2m1": (2, 1, 1)}
+INTEGRAL = {"rni": "rn", "rzi": "rz", "rmi": "rm", "rpi": "rp"}
+
+
+def small_value(code, name):
+    """Value of a code of an 8-, 6- or 4-bit format; None for NaN, 'inf' for infinity."""
+    e, m, bias = SMALL[name]
+    exponent, mantissa = code >> m & ((1 << e) - 1), code & ((1 << m) - 1)
+    if (name == "e4m3" and code & 0x7F == 0x7F) or (name == "e5m2" and exponent == 31 and mantissa):
+        return None
+    if name == "e5m2" and exponent == 31:
+        return "inf"
+    if exponent == 0:
+        return Fraction(mantissa) * Fraction(2) ** (1 - bias - m)
+    return Fraction(mantissa + (1 << m)) * Fraction(2) ** (exponent - bias - m)
+
+
+def to_small(v, name, relu):
+    """Round to nearest even with finite saturation, by looking at every code."""
+    e, m, _ = SMALL[name]
+    finite = [(c, small_value(c, name)) for c in range(1 << (e + m))]
+    finite = [(c, x) for c, x in finite if isinstance(x, Fraction)]
+    largest = max(finite, key=lambda p: p[1])[0]
+    if v.kind == "nan":
+        return 0x7F if name in ("e4m3", "e5m2") else largest
+    if relu and v.negative:
+        return 0
+    sign = v.negative << (e + m)
+    if v.kind == "inf":
+        return sign | largest
+    return sign | min(finite, key=lambda p: (abs(p[1] - v.size), p[0] & 1))[0]
+
+
+def from_small(code, name, to, relu, satfinite):
+    e, m, _ = SMALL[name]
+    x, negative = small_value(code & (1 << (e + m)) - 1, name), bool(code >> (e + m) & 1)
+    if x is None:
+        return CANONICAL[to]
+    if relu and negative:
+        return 0
+    return infinity(to, negative) - satfinite if x == "inf" else encode(x, negative, to)
+
+
+def to_ue8m0(v, mode, satfinite):
+    if v.kind == "nan":
+        return 0xFF
+    if v.kind == "inf":
+        return 0xFE if satfinite else 0xFF
+    if v.size <= Fraction(2) ** -127:
+        return 0
+    e = power_below(v.size)
+    if mode == "rp" and v.size > Fraction(2) ** e:
+        e += 1
+    return min(e, 127) + 127 if satfinite or e <= 127 else 0xFF
+
+
+def narrow_float(v, to, words, mode):
+    """A decoded float rounded to f16, bf16, f32, f64 or tf32, with `.satfinite`, `.relu`, `.ftz`, `.sat`."""
+    name = "f32" if to == "tf32" else to
+    if v.kind == "nan":
+        code = v.code if to == "f64" and v.code >> 52 & 0x7FF == 0x7FF else nan_of(name, [])
+    elif v.kind == "inf":
+        code = infinity(name, v.negative)
+    elif to == "tf32":
+        code = round_tf32(v, mode)
+    else:
+        code = encode(v.size, v.negative, name, mode)
+    if "satfinite" in words and decode(code, name).kind == "inf":
+        code = code - (1 << 13 if to == "tf32" else 1)
+    # `.ftz` is about f32: results of f16 keep their subnormals
+    return finish(code, [w for w in words if w != "ftz" or name != "f16"], name)
+
+
+def round_tf32(v, mode):
+    if v.size == 0:
+        return v.negative << 31
+    quantum = max(power_below(v.size), -126) - 10
+    value = to_integer(v.size / Fraction(2) ** quantum, v.negative, mode) * Fraction(2) ** quantum
+    return encode(value, v.negative, "f32", "rn")
+
+
+def to_integral(v, mode):
+    return Value("finite", v.negative, Fraction(to_integer(v.size, v.negative, mode)))
+
+
+def convert_to_integer(code, words, to, source):
+    v = decode(flushed(code, source) if "ftz" in words else code, source)
+    bits = int(to[1:])
+    if v.kind == "nan":
+        return 1 << (bits - 1) if source == "f64" or bits == 64 else 0
+    mode = INTEGRAL[next(w for w in words if w in INTEGRAL)]
+    size = 1 << 200 if v.kind == "inf" else to_integer(v.size, v.negative, mode)
+    return clamp(-size if v.negative else size, to) & (1 << bits) - 1
+
+
+def convert(words, code):
+    """cvt of one value to one value."""
+    to, source = words[-2], words[-1]
+    mode = next((w for w in words if w in ("rn", "rz", "rm", "rp", "rna")), "rn")
+    whole, isint = to[0] in "us", source[0] in "us"
+    if whole and isint:
+        v = integer(code, source)
+        return (clamp(v, to) if "sat" in words else v) & (1 << int(to[1:])) - 1
+    if whole:
+        return convert_to_integer(code, words, to, source)
+    if isint:
+        v = integer(code, source)
+        return finish(encode(Fraction(abs(v)), v < 0, to, mode), words, to)
+    v = decode(flushed(code, source) if "ftz" in words and source == "f32" else code, source)
+    if v.kind == "nan" and to == "f64":
+        v.code = widen_nan(v.code, source)
+    integral = next((INTEGRAL[w] for w in words if w in INTEGRAL), None)
+    if integral and v.kind == "finite":
+        v = to_integral(v, integral)
+    return narrow_float(v, to, words, mode)
+
+
+def widen_nan(code, source):
+    """What a NaN becomes in f64."""
+    if source == "f64":
+        return code | 1 << 51
+    if source == "f32":
+        return (code >> 31) << 63 | 0x7FF8 << 48 | (code & 0x7FFFFF) << 29
+    return 0x7FFFFFFFE0000000
+
+
+def convert_packed(words, codes):
+    """cvt of packed registers: element results, lowest first, and their width."""
+    to, source = words[-2], words[-1]
+    relu = "relu" in words
+    mode = next((w for w in words if w in ("rn", "rz", "rp")), "rn")
+    if source == "f32":
+        values = [decode(c, "f32") for c in reversed(codes)]
+    elif source in ("f16x2", "bf16x2"):
+        values = [decode(codes[0] >> 16 * i & 0xFFFF, source[:-2]) for i in (0, 1)]
+    elif source == "ue8m0x2":
+        parts = [codes[0] & 0xFF, codes[0] >> 8 & 0xFF]
+        return [0x7FFF if p == 0xFF else encode(Fraction(2) ** (p - 127), False, "bf16") for p in parts], 16
+    else:
+        element = source[:-2]
+        bits = 4 if element == "e2m1" else 8
+        return [
+            from_small(codes[0] >> bits * i & (1 << bits) - 1, element, to[:-2], relu, "satfinite" in words) for i in (0, 1)
+        ], 16
+    element = to.removesuffix("x2")
+    if element == "ue8m0":
+        return [to_ue8m0(v, mode, "satfinite" in words) for v in values], 8
+    if element in SMALL:
+        return [to_small(v, element, relu) for v in values], 4 if element == "e2m1" else 8
+    return [narrow_float(v, element, words, mode) for v in values], 16
+
+
+def convert_pack(words, codes):
+    to = words[2]
+    bits = int(to[1:])
+    a, b = (clamp(signed(c, 32), to) & (1 << bits) - 1 for c in codes[:2])
+    above = codes[2] << 2 * bits if len(codes) > 2 else 0
+    return (above | a << bits | b) & 0xFFFFFFFF
+
+
+# --- permutation -----------------------------------------------------------------------------------------------------
+
+
+def permute(words, codes):
+    """prmt: pick four of the eight bytes of b:a."""
+    data = [(codes[1] << 32 | codes[0]) >> 8 * i & 0xFF for i in range(8)]
+    s = codes[2] & 3
+    mode = next((w for w in words if w != "b32"), None)
+    picks = {
+        "f4e": [s, s + 1, s + 2, s + 3], "b4e": [s, (s - 1) % 8, (s - 2) % 8, (s - 3) % 8], "rc8": [s] * 4,
+        "ecl": [max(s, i) for i in range(4)], "ecr": [min(s, i) for i in range(4)], "rc16": [2 * (s & 1), 2 * (s & 1) + 1] * 2,
+        None: [codes[2] >> 4 * i & 15 for i in range(4)],
+    }[mode]  # fmt: skip
+    out = 0
+    for i, pick in enumerate(picks):
+        byte = data[pick & 7]
+        out |= ((0xFF if byte & 0x80 else 0) if pick & 8 else byte) << 8 * i
+    return out

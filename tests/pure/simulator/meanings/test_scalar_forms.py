@@ -60,6 +60,10 @@ def expected(ref, form, codes):
         return [codes[0] if chosen else codes[1]]
     if opcode in ("dp4a", "dp2a"):
         return [ref.dot(opcode, words, codes)]
+    if opcode == "cvt":
+        return [conversion(ref, words, codes, form)]
+    if opcode == "prmt":
+        return [ref.permute(words, codes)]
     if opcode == "clmad":
         return [ref.carryless(words, codes)]
     return [arithmetic(ref, opcode, words, name, codes, form)]
@@ -117,11 +121,22 @@ def mixed(ref, opcode, words, name, codes):
     return ref.float_op(opcode, words, "f32", [*wide, codes[-1]])
 
 
+def conversion(ref, words, codes, form):
+    if words[0] == "pack":
+        return ref.convert_pack(words, codes)
+    if form.writes[0] in ("u8", "s8"):
+        return ref.integer(ref.convert(words, codes[0]), form.writes[0]) & 0xFFFFFFFF
+    if len(codes) == 1 and not any("x2" in w or "x4" in w for w in words):
+        return ref.convert(words, codes[0])
+    elements, width = ref.convert_packed(words, codes)
+    return sum(e << width * i for i, e in enumerate(elements))
+
+
 def approximate(form):
     return {"approx", "full"} & set(form.mnemonic.split("."))
 
 
-OPCODES = sorted(o for o, fs in forms().items() if o != "cvt" and not o.startswith("v") and not all(approximate(f) for f in fs))
+OPCODES = sorted(o for o, fs in forms().items() if not o.startswith("v") and not all(approximate(f) for f in fs))
 
 
 @pytest.mark.parametrize("opcode", OPCODES)
