@@ -61,6 +61,16 @@ def _store(register: str, name: str, slot: int) -> list[str]:
     return [*lines, f"st.global.{'u8' if bits == 8 else f'b{bits}'} [%a], {register};"]
 
 
+def _through_bytes(form: ScalarForm) -> list[str]:
+    """Conversions between bf16 and 8-bit integers take no wider register in place of a `.b8` one."""
+    if form.reads == ("bf16",) and form.writes[0] in ("u8", "s8"):
+        extend = f"cvt.{stored_type(form.writes[0])}.{form.writes[0]} %y0, %h;"
+        return [".reg .b8 %z, %zz;", f"{form.mnemonic} %z, %x0;", "mov.b16 %h, {%z, %z};", extend]
+    if form.writes == ("bf16",) and form.reads[0] in ("u8", "s8"):
+        return [".reg .b8 %z, %zz;", "mov.b16 {%z, %zz}, %x0;", f"{form.mnemonic} %y0, %z;"]
+    return []
+
+
 def _body(form: ScalarForm, slot: int) -> list[str]:
     """The form in a scope of its own; carry flag set before and read after where it takes part."""
     plain_writes = form.writes[:-1] if form.carry_out else form.writes
@@ -74,7 +84,7 @@ def _body(form: ScalarForm, slot: int) -> list[str]:
     operands = [written, *(f"%x{k}" for k in range(len(plain_reads)))]
     if form.immediate is not None:
         operands.insert(4, str(form.immediate))
-    lines.append(f"{form.mnemonic} {', '.join(operands)};")
+    lines += _through_bytes(form) or [f"{form.mnemonic} {', '.join(operands)};"]
     if form.carry_out:
         lines += [f"{'subc' if subtracts else 'addc'}.u32 %c, 0, 0;", "setp.ne.u32 %q, %c, 0;"]
     for k, t in enumerate(plain_writes):
@@ -84,7 +94,7 @@ def _body(form: ScalarForm, slot: int) -> list[str]:
     return ["{", *lines, "}"]
 
 
-def kernel_text(batch: list[ScalarForm], arch: str, version: str = "9.0") -> str:
+def kernel_text(batch: list[ScalarForm], arch: str, version: str = "9.3") -> str:
     """Return the PTX of the kernel `k(in0, …, out, n)` for n threads, a multiple of 128.
 
     Result j of the batch lies at out + 8 n j.
