@@ -23,6 +23,7 @@ _DEEPEST = 100
 _LEVELS: tuple[tuple[str, ...], ...] = (
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<=", ">=", "<", ">"), ("<<", ">>"), ("+", "-"), ("*", "/", "%"),
 )  # fmt: skip
+_LEVEL = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators}
 
 
 def float_value(text: str) -> tuple[float, Literal["f32", "f64", "float"]]:
@@ -73,8 +74,8 @@ def _wrap(value: Number) -> Number:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _ternary(lx: Lexer, words: list[str], depth: int, level: int) -> Number:
-    condition = _binary(lx, words, level, depth)
+def _ternary(lx: Lexer, words: list[str], depth: int, loosest: int) -> Number:
+    condition = _binary(lx, words, depth, loosest)
     if lx.value != "?":
         return condition
     words.append(lx.advance())
@@ -85,15 +86,14 @@ def _ternary(lx: Lexer, words: list[str], depth: int, level: int) -> Number:
     return yes if condition else no
 
 
-def _binary(lx: Lexer, words: list[str], level: int, depth: int) -> Number:
-    if level == len(_LEVELS):
-        return _unary(lx, words, depth)
-    left = _binary(lx, words, level + 1, depth)
-    while lx.kind == "op" and lx.value in _LEVELS[level]:
+def _binary(lx: Lexer, words: list[str], depth: int, loosest: int) -> Number:
+    """Read operators that bind at least as tightly as `loosest`, by precedence climbing."""
+    left = _unary(lx, words, depth)
+    while lx.kind == "op" and (level := _LEVEL.get(lx.value, -1)) >= loosest:
         start = lx.start
         operator = lx.advance()
         words.append(operator)
-        right = _binary(lx, words, level + 1, depth)
+        right = _binary(lx, words, depth + 1, level + 1)
         try:
             left = _wrap(_OPERATIONS[operator](left, right))
         except (TypeError, ZeroDivisionError, ValueError, OverflowError):

@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     | (?P<int>    (?:0[xX][0-9a-fA-F]++ | 0[bB][01]++ | 0[0-7]*+ | [1-9][0-9]*+) U?+ (?![\w$.]))
     | (?P<dot>    \.[A-Za-z_][\w$]*+(?:::[\w$]++)*+)
     | (?P<string> "(?:[^"\\\n]|\\.)*+")
-    | (?P<op>     <<|>>|<=|>=|==|!=|&&|\|\||@@|[-+*/%&^|~!<>?:=@.])
+    | (?P<op>     <<|>>|<=|>=|==|!=|&&|\|\||@@|/(?!\*)|[-+*%&^|~!<>?:=@.])
     | (?P<end>    \Z)
     | (?P<bad>    /\* | [0-9][\w$.]*+ | ["'] | [^\s] )
     )""",
@@ -90,8 +90,16 @@ class Lexer:
 
     def expect(self, value: str, where: str, hint: str = "") -> None:
         """Step over `value`, or refuse with a message that names `where`."""
-        if not self.take(value):
-            raise self.refuse(f"expected `{value}` {where}, found {self.shown()}", hint=hint)
+        if self.take(value):
+            return
+        message = f"expected `{value}` {where}, found {self.shown()}"
+        if self.begins_line():
+            raise Refused(Problem(message, Span(self.source, self.last, self.last), hint))
+        raise self.refuse(message, hint=hint)
+
+    def begins_line(self) -> bool:
+        """Say whether the current token stands on a later line than the one before it."""
+        return "\n" in self.text[self.last : self.start]
 
     def word(self, what: str) -> str:
         """Step over an identifier and return it; `what` names it in the message otherwise."""
@@ -111,6 +119,8 @@ class Lexer:
             return "the end of the text"
         if self.value == "/*":
             return "a comment that is never closed"
+        if self.value == '"':
+            return "a string that is never closed"
         value = self.value if len(self.value) <= _SHOWN else self.value[:_SHOWN] + "…"
         return f"`{value}`" if value.isprintable() else f"the character U+{ord(value[0]):04X}"
 

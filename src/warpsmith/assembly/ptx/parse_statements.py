@@ -57,13 +57,14 @@ class BodyReader:
             if lx.kind == END:
                 where = Span(lx.source, opened, opened + 1)
                 raise Refused(Problem("the text ends inside this `{`", where, "close it with `}`; the file may be truncated"))
+            before = lx.start
             try:
                 self._statement(out, depth)
             except Refused as refused:
-                if depth and lx.kind == END:
+                if lx.kind == END:
                     raise
                 self.complain(refused.problem)
-                self._resynchronise()
+                self._resynchronise(before)
 
     def complain(self, problem: Problem) -> None:
         """Record a problem; give up after `MOST_PROBLEMS`."""
@@ -71,10 +72,12 @@ class BodyReader:
         if len(self.problems) >= MOST_PROBLEMS:
             raise TooMany
 
-    def _resynchronise(self) -> None:
-        """Go on after the next `;`, or at a brace."""
+    def _resynchronise(self, before: int) -> None:
+        """Go on after the next `;`, at a brace, or at the token found on a new line where a `;` was missing."""
         lx = self.lx
-        while lx.kind != END and lx.value not in ("{", "}"):
+        if lx.start > before and lx.begins_line() and lx.kind in ("word", "dot", "op"):
+            return
+        while lx.kind != END and (lx.value not in ("{", "}") or lx.start == before):
             if lx.advance() == ";":
                 return
 

@@ -115,10 +115,15 @@ class ModuleReader:
         return True
 
     def _resynchronise(self) -> None:
-        """Go on after the next `;` or `}`, or at a word that begins an item."""
+        """Go on after the next `;` or balanced braces, or at a word that begins an item."""
         lx = self.lx
-        while lx.kind != END and lx.value not in _ITEM_WORDS:
-            if lx.advance() in (";", "}"):
+        depth = 0
+        while lx.kind != END and (depth or lx.value not in _ITEM_WORDS):
+            value = lx.advance()
+            depth += (value == "{") - (value == "}")
+            if depth <= 0 and value in (";", "}"):
+                while lx.kind == "punct" and lx.value in (";", "}"):
+                    lx.advance()
                 return
 
     def _header(self) -> None:

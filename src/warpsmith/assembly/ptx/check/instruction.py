@@ -30,7 +30,7 @@ from warpsmith.base.ptx_types import TYPES
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from warpsmith.assembly.ptx.check.symbols import Lookup
+    from warpsmith.assembly.ptx.check.symbols import Lookup, Symbol
     from warpsmith.assembly.ptx.isa import Match, OperandSlot
     from warpsmith.base.errors import Problem
 
@@ -65,13 +65,7 @@ def check_instruction(instruction: Instruction, lookup: Lookup, version: tuple[i
 
 def _key(operand: Operand, lookup: Lookup, valued: bool) -> Hashable:
     if isinstance(operand, Name):
-        symbol = lookup(operand.name)
-        shape = symbol.shape if symbol is not None else f"?{operand.name}"
-        if symbol is not None and symbol.kind == "special":
-            shape += operand.name
-        if operand.negated or operand.member or operand.minus or operand.index is not None:
-            return shape, operand.negated, operand.member, operand.minus, operand.index is None
-        return shape
+        return _name_key(operand, lookup(operand.name))
     if isinstance(operand, Immediate):
         return (operand.kind, operand.value) if valued else operand.kind
     if isinstance(operand, AddressOperand):
@@ -81,10 +75,30 @@ def _key(operand: Operand, lookup: Lookup, valued: bool) -> Hashable:
         sampler = operand.sampler
         return "[]", base, sampler and _key(sampler, lookup, valued), _key(operand.coordinates, lookup, valued)
     if isinstance(operand, VectorOperand):
-        return "{}", *[_key(e, lookup, valued) for e in operand.elements]
+        # most elements are plain registers: no further call for them
+        return tuple(
+            [
+                symbol.shape
+                if type(e) is Name
+                and (symbol := lookup(e.name)) is not None
+                and not (e.member or e.negated)
+                and symbol.kind == "register"
+                else _key(e, lookup, valued)
+                for e in operand.elements
+            ]
+        )
     if isinstance(operand, PairOperand):
         return "|", _key(operand.first, lookup, valued), _key(operand.second, lookup, valued)
     return "()", *[_key(a, lookup, valued) for a in operand.arguments]
+
+
+def _name_key(name: Name, symbol: Symbol | None) -> Hashable:
+    if symbol is None:
+        return "?", name.name
+    shape = symbol.shape + name.name if symbol.kind == "special" else symbol.shape
+    if name.negated or name.member or name.minus or name.index is not None:
+        return shape, name.negated, name.member, name.minus, name.index is None
+    return shape
 
 
 @lru_cache(maxsize=20_000)
