@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from warpsmith.base.errors import CapabilityError
+from warpsmith.simulator.meanings.double import fused
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
     F32 = NDArray[np.float32]
     F64 = NDArray[np.float64]
 
-__all__ = ["MIN_EXPONENT", "Rule", "exact", "fast", "integer", "rule_for"]
+__all__ = ["MIN_EXPONENT", "Rule", "double", "exact", "fast", "integer", "rule_for"]
 
 Rounding = Literal["rz32", "rz_e8m13", "rne16"]
 
 MIN_EXPONENT = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "e2m3": 0, "e3m2": -2, "e2m1": 0}
 """Exponent of the smallest normal number, by element type; subnormals are aligned with this exponent."""
 
+_CHUNK = 32768
+"""Sums computed at once: their terms stay in the second-level cache."""
 _ZERO = -8192
 """Stands for the exponent of a zero operand; two of them still fit int16."""
 
@@ -103,10 +106,12 @@ def exact(a: F32, b: F32, c: F32 | None, rule: Rule) -> F32:
         flat[...] = np.broadcast_to(c, out.shape).reshape(flat.shape)
     with np.errstate(all="ignore"):
         exponents = _exponents(a, rule.min_a), _exponents(b, rule.min_b)
+        step = max(1, _CHUNK // (m * n))
         for at in range(0, k, rule.block):
             part = slice(at, min(at + rule.block, k))
-            for i in range(flat.shape[0]):
-                _block(a[i, :, part], b[i, part], exponents[0][i, :, part], exponents[1][i, part], flat[i], rule)
+            for i in range(0, flat.shape[0], step):
+                some = slice(i, i + step)
+                _block(a[some, :, part], b[some, part], exponents[0][some, :, part], exponents[1][some, part], flat[some], rule)
     return out
 
 
@@ -119,11 +124,11 @@ def _exponents(x: F32, smallest: int) -> NDArray[np.int16]:
 
 
 def _block(a: F32, b: F32, ea: NDArray[np.int16], eb: NDArray[np.int16], c: F32, rule: Rule) -> None:
-    """Add one block of products to `c[m, n]` in place."""
+    """Add one block of products to `c[i, m, n]` in place."""
     ec = _exponents(c, rule.min_c)
     largest = np.where(c == 0, np.int16(rule.zero), ec)
     np.maximum(largest, _largest_sum(ea, eb), out=largest)
-    zeros = (a == 0).any(1)[:, None] | (b == 0).any(0)
+    zeros = (a == 0).any(2)[:, :, None] | (b == 0).any(1)[:, None, :]
     if zeros.any():
         np.maximum(largest, rule.zero, out=largest, where=zeros)
     scale = _power(rule.fraction - largest.astype(np.int64))
@@ -141,23 +146,23 @@ class _Scratch:
 
     __slots__ = ("exponents", "left", "product", "right", "units")
 
-    def __init__(self, k: int, m: int, n: int) -> None:
-        self.left = np.zeros((k, m, 2), np.float32)
-        self.right = np.zeros((k, 2, n), np.float32)
-        self.product = np.empty((k, m, n), np.float32)
-        self.units = np.empty((k, m, n), np.int32)
-        self.exponents = np.empty((k, m, n), np.int16)
+    def __init__(self, k: int, i: int, m: int, n: int) -> None:
+        self.left = np.zeros((k, i, m, 2), np.float32)
+        self.right = np.zeros((k, i, 2, n), np.float32)
+        self.product = np.empty((k, i, m, n), np.float32)
+        self.units = np.empty((k, i, m, n), np.int32)
+        self.exponents = np.empty((k, i, m, n), np.int16)
 
 
 @lru_cache(maxsize=16)
-def _scratch(k: int, m: int, n: int) -> _Scratch:
-    return _Scratch(k, m, n)
+def _scratch(k: int, i: int, m: int, n: int) -> _Scratch:
+    return _Scratch(k, i, m, n)
 
 
 def _largest_sum(ea: NDArray[np.int16], eb: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Return max over k of ea[m, k] + eb[k, n]."""
-    sums = _scratch(ea.shape[1], ea.shape[0], eb.shape[1]).exponents
-    np.add(ea.T[:, :, None], eb[:, None, :], out=sums)
+    """Return max over k of ea[i, m, k] + eb[i, k, n]."""
+    sums = _scratch(ea.shape[2], ea.shape[0], ea.shape[1], eb.shape[2]).exponents
+    np.add(np.moveaxis(ea, 2, 0)[..., None], np.moveaxis(eb, 1, 0)[:, :, None, :], out=sums)
     return sums.max(0)
 
 
@@ -184,12 +189,12 @@ def _sum_single(a: F32, b: F32, scale: F32) -> F64:
     A product is below 4·2^fraction ≤ 2^27, so at most 15.99 units of 2^27 add up in 16 terms: int32 holds them.
     """
     total = np.zeros(scale.shape, np.float64)
-    for at in range(0, a.shape[1], 16):
-        k = min(16, a.shape[1] - at)
+    for at in range(0, a.shape[2], 16):
+        k = min(16, a.shape[2] - at)
         room = _scratch(k, *scale.shape)
         # the outer products as a batch of matrix products two deep (second term zero): much faster than broadcasting
-        room.left[:, :, 0] = a.T[at : at + k]
-        room.right[:, 0, :] = b[at : at + k]
+        room.left[..., 0] = np.moveaxis(a[..., at : at + k], 2, 0)
+        room.right[:, :, 0, :] = np.moveaxis(b[:, at : at + k], 1, 0)
         np.matmul(room.left, room.right, out=room.product)
         np.multiply(room.product, scale, out=room.product)
         np.copyto(room.units, room.product, casting="unsafe")
@@ -201,9 +206,8 @@ def _sum_double(a: F32, b: F32, scale: F64) -> F64:
     """Return the same sum in float64, for extreme exponents, infinities and NaNs."""
     total = np.zeros(scale.shape, np.float64)
     left, right = a.astype(np.float64), b.astype(np.float64)
-    for k in range(a.shape[1]):
-        # two steps: the scale alone may take a tiny product's exponent through zero only after the multiply
-        total += np.trunc(left[:, k, None] * right[k] * scale)
+    for k in range(a.shape[2]):
+        total += np.trunc(left[:, :, k, None] * right[:, k, None, :] * scale)
     return total
 
 
@@ -239,3 +243,12 @@ def integer(a: NDArray[np.int8], b: NDArray[np.int8], c: NDArray[np.int32] | Non
     if saturate:
         return np.clip(total, -(2**31), 2**31 - 1).astype(np.int32)
     return total.astype(np.int64).astype(np.int32)
+
+
+def double(a: F64, b: F64, c: F64 | None) -> F64:
+    """Return A·B + C in double precision: one fused multiply-add after the other along k, each rounded to nearest."""
+    total = np.zeros((*a.shape[:-1], b.shape[-1])) if c is None else np.array(np.broadcast_to(c, (*a.shape[:-1], b.shape[-1])))
+    with np.errstate(all="ignore"):
+        for k in range(a.shape[-1]):
+            total = fused(a[..., k, None], b[..., k, None, :], total, "rn")
+    return total

@@ -1,0 +1,111 @@
+"""Helpers of asynchronous copies: lanes to bytes, bytes to extents, and the barrier a copy signals."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from warpsmith.simulator.asynchronous import AsyncOperation, Extent
+from warpsmith.simulator.barrier_access import complete_tx, find
+from warpsmith.simulator.findings import threads_text
+from warpsmith.simulator.mbarrier import Arrival
+from warpsmith.simulator.units import units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.mbarrier import MBarrier
+    from warpsmith.simulator.memory import Space
+
+    Mask = NDArray[np.bool_]
+
+__all__ = ["Lane", "extents_of", "lanes_of", "signal", "span_of", "watch", "who", "within"]
+
+
+class Lane(NamedTuple):
+    """An active lane of a rectangle: its place in `[C, T]`, and a mask of it alone."""
+
+    c: int
+    t: int
+    row: int
+    mask: Mask
+
+    def at(self, value: Any) -> int:
+        """Return its element of `[C, T]` (or of a scalar)."""
+        a = np.asarray(value)
+        return int(a) if a.ndim == 0 else int(a[min(self.c, a.shape[0] - 1), min(self.t, a.shape[1] - 1)])
+
+
+def lanes_of(x: Lanes) -> Iterator[Lane]:
+    """Yield the active lanes; copies of the bulk kind are issued by one lane or a few."""
+    for c, t in np.argwhere(x.active()).tolist():
+        mask = np.zeros(x.shape, np.bool_)
+        mask[c, t] = True
+        yield Lane(c, t, x.c0 + c, mask)
+
+
+@contextmanager
+def within(x: Lanes, lanes: Mask) -> Iterator[None]:
+    """Run part of an instruction for some of its lanes: `with within(x, lanes): …`."""
+    before, x.mask = x.mask, lanes
+    yield
+    x.mask = before
+
+
+def span_of(x: Lanes, lane: Lane, space: str | None, address: int, size: int) -> tuple[Space, int] | None:
+    """Return (space, flat index) of `size` bytes at a 16-byte aligned address; None when reported as out of bounds."""
+    with within(x, lane.mask):
+        found: list[tuple[Space, int]] = []
+        for offset in (0, size - 16):
+            where = np.full(x.shape, address + offset, np.int64)
+            for at in x.locate(space, where, 16):
+                ok = lane.mask if at.mask is None else at.mask
+                if not ok[lane.c, lane.t]:
+                    return None
+                index = int(at.index[lane.c, lane.t])
+                if at.space.shadow[index] & 8 or at.space.shadow[index + 15] & 8:
+                    x.machine.check.outside(x, at.space, where, 16, lane.mask)
+                    return None
+                found.append((at.space, index))
+    return found[0] if found else None
+
+
+def extents_of(space: Space, index: NDArray[np.int64], n: int) -> list[Extent]:
+    """Return items of n bytes at flat indices as extents, neighbours joined."""
+    flat = np.unique(index)
+    if flat.size == 0:
+        return []
+    breaks = np.flatnonzero(np.diff(flat) > n)
+    starts = flat[np.concatenate(([0], breaks + 1))]
+    stops = flat[np.concatenate((breaks, [flat.size - 1]))] + n
+    return [Extent(space, a, b) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+
+
+def watch(x: Lanes, lane: Lane, index: int | None, op: AsyncOperation) -> MBarrier | None:
+    """Tie `op` to the barrier at a flat index, which it will signal; report when there is none."""
+    if index is None:
+        return None
+    barrier = find(x, index, lane.mask, "a copy signals")
+    if barrier is not None:
+        barrier.signals.append((op, barrier.phase))
+    return barrier
+
+
+def signal(machine: Machine, barrier: MBarrier | None, op: AsyncOperation, amount: int) -> None:
+    """Complete `amount` bytes of `op` on its barrier."""
+    if barrier is None:
+        return
+    barrier.signals = [(other, phase) for other, phase in barrier.signals if other is not op]
+    if units_of(machine).barriers.get(barrier.index, int(machine.row_cta[barrier.row])) is barrier:
+        complete_tx(machine, barrier, amount, Arrival(f"{amount} bytes completed by {op.kind}", amount, op.place, op.threads))
+
+
+def who(x: Lanes, lane: Lane) -> str:
+    """Return the text that names a lane."""
+    return threads_text(x, lane.mask)

@@ -1,0 +1,135 @@
+"""mbarrier objects: what a barrier in shared memory counts (PTX ISA 9.7.15.16).
+
+A barrier counts phases from 0. A phase completes when its pending arrivals and its transaction count are both zero; the
+next one then starts with the expected count. The 64-bit object in memory is opaque to programs: the state lives here, and
+the bytes are a stamp by which an overwritten barrier is recognised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from warpsmith.base.source import Place
+    from warpsmith.simulator.asynchronous import AsyncOperation
+    from warpsmith.simulator.memory import Space
+
+__all__ = ["MAX_COUNT", "Arrival", "MBarrier", "MBarriers"]
+
+MAX_COUNT = (1 << 20) - 1
+"""Largest arrival count and magnitude of the transaction count."""
+_STAMP = 0x5EED_0000_0000_0000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Who counted down or changed the transaction count, and by how much."""
+
+    what: str
+    amount: int
+    place: Place | None
+    threads: str
+
+
+@final
+@dataclass(slots=True, eq=False)
+class MBarrier:
+    """One barrier object."""
+
+    index: int
+    """Flat byte index in shared memory; `address` within its CTA."""
+    address: int
+    row: int
+    cta: int
+    """The CTA (linear in the grid) that the row held then."""
+    expected: int
+    """Arrivals that each phase from the next one on expects."""
+    pending: int
+    place: Place | None
+    """Where it was initialised."""
+    tx: int = 0
+    phase: int = 0
+    """Number of the phase in progress."""
+    events: list[Arrival] = field(default_factory=list)
+    """What happened in the phase in progress."""
+    previous: list[Arrival] = field(default_factory=list)
+    """What happened in the phase before."""
+    observed: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(row, warp) -> latest phase it has waited for successfully."""
+    signals: list[tuple[AsyncOperation, int]] = field(default_factory=list)
+    """Operations in flight that will complete transactions here, with the phase in which they were issued."""
+
+    def settle(self) -> bool:
+        """Complete the phase if nothing is outstanding; say whether it did."""
+        if self.pending or self.tx:
+            return False
+        self.phase += 1
+        self.pending = self.expected
+        self.previous, self.events = self.events, []
+        return True
+
+    def passed(self, parity: int) -> bool:
+        """Say whether the phase of this parity that ended last counts as complete (a fresh barrier: phase -1, parity 1)."""
+        return self.phase & 1 != parity & 1
+
+    def meant(self, waiter: tuple[int, int], parity: int) -> int:
+        """Return the phase a waiter means: the smallest with this parity that it has not observed."""
+        last = self.observed.get(waiter, -2)
+        return last + 1 if (last + 1) & 1 == parity & 1 else last + 2
+
+    @property
+    def stamp(self) -> int:
+        """The 64 bits in memory."""
+        return _STAMP | (self.phase & 0xFFFF) << 32 | (self.pending & 0xFFFF) << 16 | self.tx & 0xFFFF
+
+    def describe(self) -> str:
+        """Say what the phase in progress lacks."""
+        lacks = [f"{self.pending} of {self.expected} arrivals"] if self.pending else []
+        if self.tx > 0:
+            lacks.append(f"{self.tx} bytes")
+        if self.tx < 0:
+            lacks.append(f"{-self.tx} bytes too many have completed")
+        last = f"; last: {self.events[-1].what} by {self.events[-1].threads}" if self.events else "; nobody arrived in it"
+        if self.events and self.events[-1].place:
+            last += f" at {self.events[-1].place}"
+        return f"mbarrier [{self.address:#x}] phase {self.phase} lacks {' and '.join(lacks) or 'nothing'}{last}"
+
+
+@final
+class MBarriers:
+    """The barriers of all resident CTAs, by flat index in shared memory."""
+
+    def __init__(self, shared: Space) -> None:
+        self.shared = shared
+        self.by_index: dict[int, MBarrier] = {}
+
+    def get(self, index: int, cta: int) -> MBarrier | None:
+        """Return the barrier at a flat index, unless it belonged to an earlier CTA of the row."""
+        found = self.by_index.get(index)
+        return found if found is not None and found.cta == cta else None
+
+    def init(self, index: int, cta: int, count: int, place: Place | None) -> MBarrier:
+        """Make a barrier; its bytes are defined from now on."""
+        row, address = divmod(index, self.shared.row)
+        barrier = MBarrier(index, address, row, cta, count, count, place)
+        self.by_index[index] = barrier
+        self.shared.unmark_pending(index, index + 8, write=True)
+        self.store(barrier)
+        return barrier
+
+    def inval(self, index: int) -> None:
+        """Forget a barrier: its bytes may be used for other things."""
+        self.by_index.pop(index, None)
+        self.shared.views[8][index >> 3] = 0
+
+    def store(self, barrier: MBarrier) -> None:
+        """Write the stamp of a barrier that changed."""
+        self.shared.views[8][barrier.index >> 3] = np.uint64(barrier.stamp)
+
+    def intact(self, barrier: MBarrier) -> bool:
+        """Say whether nothing else has written the barrier's bytes."""
+        return int(self.shared.views[8][barrier.index >> 3]) == barrier.stamp

@@ -1,0 +1,202 @@
+"""Bulk asynchronous copies and reductions, their groups, and prefetches (PTX ISA 9.7.10.28.4, 9.7.10.28.6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpsmith.simulator.async_access import Lane, lanes_of, signal, span_of, watch, who
+from warpsmith.simulator.asynchronous import AsyncOperation, Extent
+from warpsmith.simulator.barrier_access import groups
+from warpsmith.simulator.meanings.registry import machine, refuse, sync
+from warpsmith.simulator.memory import UNDEFINED
+from warpsmith.simulator.multicast import destinations
+from warpsmith.simulator.outcome import DONE, Outcome, Until, Wait
+from warpsmith.simulator.reduction import reduce_into
+from warpsmith.simulator.two_step import two_step
+from warpsmith.simulator.units import units_of
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.ptx.isa import Match
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.meanings.registry import Function, Refused
+    from warpsmith.simulator.memory import Space
+
+__all__: list[str] = []
+
+_UNMODELLED = ("ignore_oob", "report", "multicast::cluster::32b", "cp_mask")
+
+
+def _refused(m: Match) -> Refused | None:
+    for word in _UNMODELLED:
+        if m.get(word) or (f".{word}" in m.row.pattern.replace("{", ".").split("?")[0] and word in m.mnemonic):
+            return refuse(f"`.{word}` is not modelled")
+    return None
+
+
+@machine("cp.async.bulk", "cp.reduce.async.bulk")
+def bulk(m: Match) -> Function | Refused:
+    """Copy or reduce a run of bytes between global memory and shared memory, or to another CTA's shared memory."""
+    if (no := _refused(m)) is not None:
+        return no
+    names = tuple(slot.name for slot in m.operands)
+    spaces = {slot.name: slot.space for slot in m.operands if slot.kind == "address"}
+    op = _reduction(m)
+
+    def run(x: Lanes, *operands: Any) -> None:
+        v = dict(zip(names, operands, strict=False))
+        for lane in lanes_of(x):
+            size = lane.at(v["size"])
+            if size % 16 or size < 0:
+                x.finding(
+                    "out-of-bounds",
+                    f"a bulk copy of {size} bytes: the size must be a multiple of 16",
+                    lanes=lane.mask,
+                    repair="Copy a multiple of 16 bytes and pad the buffer.",
+                )
+                continue
+            source = span_of(x, lane, spaces["a"], lane.at(v["a"]), size) if size else None
+            if source is None:
+                continue
+            if "mbar" in v:
+                _to_shared(x, lane, v, spaces, source, size, op)
+            else:
+                target = span_of(x, lane, spaces["d"], lane.at(v["d"]), size)
+                if target is not None:
+                    _to_global(x, lane, source, target, size, op)
+
+    return run
+
+
+def _reduction(m: Match) -> tuple[str, str] | None:
+    """Return (operation, element type) of a reduction, None for a copy."""
+    if not m.row.pattern.startswith("cp.reduce"):
+        return None
+    words = m.mnemonic.split(".")
+    op = next(w for w in words if w in ("and", "or", "xor", "add", "inc", "dec", "min", "max"))
+    return op, words[-1]
+
+
+def _to_shared(
+    x: Lanes, lane: Lane, v: dict[str, Any], spaces: dict[str, str | None], source: tuple[Space, int], size: int,
+    reduction: tuple[str, str] | None,
+) -> None:  # fmt: skip
+    target = span_of(x, lane, spaces["d"], lane.at(v["d"]), size)
+    if target is None:
+        return
+    address = np.full(x.shape, lane.at(v["mbar"]), np.int64)
+    before, x.mask = x.mask, lane.mask
+    barrier = next((index for index, _ in groups(x, spaces["mbar"], address)), None)
+    x.mask = before
+    if barrier is None:
+        return
+    for to, at in destinations(x, lane, v.get("mask"), target[1], barrier):
+        copy = AsyncOperation(
+            "cp.async.bulk" if reduction is None else "cp.reduce.async.bulk", _never, lane.row, x.place, who(x, lane)
+        )
+        copy.reads = [Extent(source[0], source[1], source[1] + size)]
+        copy.writes = [Extent(target[0], to, to + size)]
+        signals = watch(x, lane, at, copy)
+        if signals is None:
+            continue
+
+        def complete(machine: Machine, copy: AsyncOperation = copy, to: int = to, signals: Any = signals) -> None:
+            _move(source, (target[0], to), size, reduction)
+            machine.counters.bytes[copy.kind] += size
+            machine.progress()
+            signal(machine, signals, copy, size)
+
+        copy.complete = complete
+        x.issue(copy)
+
+
+def _to_global(
+    x: Lanes, lane: Lane, source: tuple[Space, int], target: tuple[Space, int], size: int, reduction: tuple[str, str] | None
+) -> None:
+    kind = "cp.async.bulk" if reduction is None else "cp.reduce.async.bulk"
+
+    def read(_: Machine) -> Any:
+        piece = slice(source[1], source[1] + size)
+        return source[0].data[piece].copy(), source[0].shadow[piece] & UNDEFINED
+
+    def write(machine: Machine, held: Any) -> None:
+        data, flags = held
+        _put(data, flags, target, size, reduction)
+        machine.counters.bytes[kind] += size
+
+    two_step(
+        x,
+        lane,
+        kind,
+        read,
+        write,
+        [Extent(source[0], source[1], source[1] + size)],
+        [Extent(target[0], target[1], target[1] + size)],
+    )
+
+
+def _never(_: Machine) -> None:
+    """Stand in until the copy is complete as an object."""
+
+
+def _move(source: tuple[Space, int], target: tuple[Space, int], size: int, reduction: tuple[str, str] | None) -> None:
+    piece = slice(source[1], source[1] + size)
+    _put(source[0].data[piece], source[0].shadow[piece] & UNDEFINED, target, size, reduction)
+
+
+def _put(data: Any, flags: Any, target: tuple[Space, int], size: int, reduction: tuple[str, str] | None) -> None:
+    space, at = target
+    if reduction is None:
+        space.data[at : at + size] = data
+        if flags.any():
+            space.shadow[at : at + size] |= flags
+        return
+    op, element = reduction
+    width = {"16": 2, "32": 4, "64": 8}[element[-2:]]
+    reduce_into(space, np.arange(at, at + size, width), data.reshape(-1, width), element, op)
+
+
+@machine("cp.async.bulk.prefetch")
+def prefetch(m: Match) -> Function:
+    """Check the address; the cache is not modelled."""
+    names = tuple(slot.name for slot in m.operands)
+
+    def run(x: Lanes, *operands: Any) -> None:
+        v = dict(zip(names, operands, strict=False))
+        for lane in lanes_of(x):
+            if (size := lane.at(v["size"])) >= 16:
+                span_of(x, lane, "global", lane.at(v["a"]), size)
+
+    return run
+
+
+@machine("cp.async.bulk.commit_group")
+def commit(m: Match) -> Function:
+    """Close the open group of bulk copies."""
+
+    def run(x: Lanes) -> None:
+        units_of(x.machine).bulk.commit(x)
+
+    return run
+
+
+@sync("cp.async.bulk.wait_group")
+def wait(m: Match) -> Function:
+    """Wait for all but the latest n groups: complete, or with `.read` until their sources have been read."""
+    read = bool(m.get("read"))
+
+    def run(x: Lanes, n: Any) -> Outcome:
+        bulk = units_of(x.machine).bulk
+        rect, lanes, keep = x.rect, x.active().copy(), int(n)
+        blocked = bulk.blocked(rect, lanes, keep, read=read)
+        if not blocked.any():
+            return DONE
+        until = Until(
+            lambda: lanes & ~bulk.blocked(rect, lanes, keep, read=read),
+            lambda: f"bulk groups: {sum(not m.op.done for m in bulk.members)} copies in flight",
+        )
+        return Wait(until, lanes & ~blocked, retry=False)
+
+    return run

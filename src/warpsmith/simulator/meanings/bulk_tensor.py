@@ -1,0 +1,207 @@
+"""Tensor copies (PTX ISA 9.7.10.28.5): the boxes that a tensor map describes, to and from shared memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpsmith.base.errors import InputError
+from warpsmith.simulator import tensor_copy
+from warpsmith.simulator.async_access import Lane, lanes_of, signal, span_of, watch, who, within
+from warpsmith.simulator.asynchronous import AsyncOperation, Extent
+from warpsmith.simulator.barrier_access import groups
+from warpsmith.simulator.meanings.registry import machine, refuse
+from warpsmith.simulator.memory import GLOBAL_BASE
+from warpsmith.simulator.multicast import destinations
+from warpsmith.simulator.tensormap import decoded
+from warpsmith.simulator.tma import Rows, extent, inner_bytes, modelled, rows_gather, rows_im2col, rows_tiled
+from warpsmith.simulator.two_step import two_step
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.ptx.isa import Match
+    from warpsmith.base.tensormap import TensorMapFields
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.meanings.registry import Function, Refused
+
+__all__: list[str] = []
+
+
+def _mode(m: Match) -> str:
+    words = m.mnemonic.split(".")
+    return next((w for w in words if w.startswith(("tile", "im2col"))), "tile")
+
+
+def _refused(m: Match) -> Refused | None:
+    for word in ("cta_group::2", "report", "multicast::cluster::32b", "im2col_no_offs::w", "im2col::w"):
+        if word in m.mnemonic:
+            return refuse(f"`.{word}` is not modelled")
+    return None
+
+
+@machine("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor")
+def tensor(m: Match) -> Function | Refused:
+    """Copy a box between a tensor in global memory and shared memory, or reduce it into the tensor."""
+    if (no := _refused(m)) is not None:
+        return no
+    names = tuple(slot.name for slot in m.operands)
+    spaces = {slot.name: slot.space for slot in m.operands if slot.kind == "address"}
+    mode, words = _mode(m), m.mnemonic.split(".")
+    reduction = next((w for w in words if w in ("add", "min", "max", "inc", "dec", "and", "or", "xor")), None)
+    dimensions = next(int(w[0]) for w in words if w in ("1d", "2d", "3d", "4d", "5d"))
+
+    def run(x: Lanes, *operands: Any) -> None:
+        v = dict(zip(names, operands, strict=False))
+        for lane in lanes_of(x):
+            f = _map_of(x, lane, v["m"][0], dimensions, mode)
+            if f is None:
+                continue
+            offsets = [lane.at(o) for o in v["o"]] if v.get("o") is not None else []
+            rows = _rows(f, [lane.at(c) for c in v["m"][1]], offsets, mode)
+            if "mbar" in v:
+                _load(x, lane, v, spaces, f, rows)
+            else:
+                _store(x, lane, v, spaces, f, rows, reduction)
+
+    return run
+
+
+def _rows(f: TensorMapFields, coordinates: list[int], offsets: list[int], mode: str) -> Rows:
+    if mode.startswith("im2col"):
+        return rows_im2col(f, coordinates, offsets)
+    if mode in ("tile::gather4", "tile::scatter4"):
+        return rows_gather(f, coordinates)
+    return rows_tiled(f, coordinates)
+
+
+def _map_of(x: Lanes, lane: Lane, address: Any, dimensions: int, mode: str) -> TensorMapFields | None:
+    """Read and check the 128 bytes of the lane's tensor map; None when it was reported."""
+    span = span_of(x, lane, None, lane.at(address), 128)
+    if span is None:
+        return None
+    space, index = span
+    if (index % space.row if space is x.machine.shared else index) % 64:
+        _bad_map(x, lane, f"the tensor map at {lane.at(address):#x} is not aligned to 64 bytes")
+        return None
+    try:
+        f = decoded(space.data[index : index + 128].tobytes())
+    except InputError as error:
+        _bad_map(x, lane, f"the 128 bytes at {lane.at(address):#x} are {error}")
+        return None
+    modelled(f)
+    if f.rank != dimensions:
+        _bad_map(x, lane, f"a {dimensions}d copy with a tensor map of rank {f.rank}")
+        return None
+    if (f.mode == "tiled") == mode.startswith("im2col"):
+        _bad_map(x, lane, f"a copy in {mode} mode with a tensor map in {f.mode} mode")
+        return None
+    start, size = f.address - GLOBAL_BASE, extent(f)
+    found, distance = x.machine.global_.allocation_near(start)
+    if found is None or distance or start + size > found.start + found.size:
+        name = f"`{found.name}`" if found is not None else "any allocation"
+        _bad_map(x, lane, f"the tensor map describes {size} bytes from {f.address:#x} on, which reach beyond {name}")
+        return None
+    return f
+
+
+def _bad_map(x: Lanes, lane: Lane, message: str) -> None:
+    x.finding(
+        "out-of-bounds",
+        message,
+        lanes=lane.mask,
+        stop=True,
+        repair="Pass the tensor map of this array as a const __grid_constant__ parameter or in global memory.",
+    )
+
+
+def _load(x: Lanes, lane: Lane, v: dict[str, Any], spaces: dict[str, str | None], f: TensorMapFields, rows: Rows) -> None:
+    size = len(rows.offsets) * inner_bytes(f)
+    target = _box(x, lane, spaces["d"], lane.at(v["d"]), size, f)
+    if target is None:
+        return
+    with within(x, lane.mask):
+        address = np.full(x.shape, lane.at(v["mbar"]), np.int64)
+        barrier = next((index for index, _ in groups(x, spaces["mbar"], address)), None)
+    if barrier is None:
+        return
+    shared, width = x.machine.shared, x.machine.shared.row
+    for to, at in destinations(x, lane, v.get("mask"), target, barrier):
+        copy = AsyncOperation("cp.async.bulk.tensor", _never, lane.row, x.place, who(x, lane))
+        copy.writes = [Extent(shared, to, to + size)]
+        signals = watch(x, lane, at, copy)
+        if signals is None:
+            continue
+
+        def complete(machine: Machine, copy: AsyncOperation = copy, to: int = to, signals: Any = signals) -> None:
+            row, offset = divmod(to, width)
+            tensor_copy.load(f, rows, machine.global_, f.address - GLOBAL_BASE, machine.shared, row * width, offset)
+            machine.counters.bytes[copy.kind] += size
+            machine.progress()
+            signal(machine, signals, copy, size)
+
+        copy.complete = complete
+        x.issue(copy)
+
+
+def _box(x: Lanes, lane: Lane, space: str | None, address: int, size: int, f: TensorMapFields) -> int | None:
+    """Return the flat index of a box in shared memory; None when it was reported."""
+    need = 128
+    if (address & 0xFFFFFF) % need:
+        x.finding(
+            "out-of-bounds",
+            f"the shared memory address {address:#x} of a tensor copy is not aligned to {need} bytes",
+            lanes=lane.mask,
+            repair=f"Align the buffer to {need} bytes (1024 for a 128-byte swizzle whose pattern starts with the buffer).",
+        )
+        return None
+    span = span_of(x, lane, space, address, size)
+    return None if span is None else span[1]
+
+
+def _never(_: Machine) -> None:
+    """Stand in until the copy is complete as an object."""
+
+
+def _store(
+    x: Lanes,
+    lane: Lane,
+    v: dict[str, Any],
+    spaces: dict[str, str | None],
+    f: TensorMapFields,
+    rows: Rows,
+    reduction: str | None,
+) -> None:
+    size = len(rows.offsets) * inner_bytes(f)
+    source = _box(x, lane, spaces["a"], lane.at(v["a"]), size, f)
+    if source is None:
+        return
+    shared, width = x.machine.shared, x.machine.shared.row
+    row, offset = divmod(source, width)
+    kind = "cp.async.bulk.tensor" if reduction is None else "cp.reduce.async.bulk.tensor"
+
+    def read(machine: Machine) -> Any:
+        return tensor_copy.gather(f, len(rows.offsets), shared, row * width, offset)
+
+    def write(machine: Machine, data: Any) -> None:
+        tensor_copy.store(f, rows, data, machine.global_, f.address - GLOBAL_BASE, reduction)
+        machine.counters.bytes[kind] += size
+
+    two_step(x, lane, kind, read, write, [Extent(shared, source, source + size)], [])
+
+
+@machine("cp.async.bulk.prefetch.tensor")
+def prefetch(m: Match) -> Function | Refused:
+    """Check the tensor map; the cache is not modelled."""
+    names = tuple(slot.name for slot in m.operands)
+    if (no := _refused(m)) is not None:
+        return no
+    mode = _mode(m)
+    dimensions = next(int(w[0]) for w in m.mnemonic.split(".") if w in ("1d", "2d", "3d", "4d", "5d"))
+
+    def run(x: Lanes, *operands: Any) -> None:
+        v = dict(zip(names, operands, strict=False))
+        for lane in lanes_of(x):
+            _map_of(x, lane, v["m"][0], dimensions, mode)
+
+    return run

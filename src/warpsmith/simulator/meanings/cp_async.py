@@ -1,0 +1,162 @@
+"""Non-bulk asynchronous copies and their groups (PTX ISA 9.7.10.28.3), and their arrival on mbarriers (9.7.15.16.18)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpsmith.simulator.access import Located, read
+from warpsmith.simulator.async_access import extents_of, within
+from warpsmith.simulator.asynchronous import AsyncOperation
+from warpsmith.simulator.barrier_access import arrive, find, groups
+from warpsmith.simulator.findings import threads_text
+from warpsmith.simulator.meanings.mbarrier import space_of
+from warpsmith.simulator.meanings.registry import machine, sync
+from warpsmith.simulator.memory import UNDEFINED
+from warpsmith.simulator.outcome import DONE, Outcome, Until, Wait
+from warpsmith.simulator.units import units_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.assembly.ptx.isa import Match
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.mbarrier import MBarrier
+    from warpsmith.simulator.meanings.registry import Function
+
+    Mask = NDArray[np.bool_]
+
+__all__: list[str] = []
+
+
+@machine("cp.async.ca", "cp.async.cg")
+def cp_async(m: Match) -> Function:
+    """Copy 4, 8 or 16 bytes from global to shared memory, zero-filled behind the source size."""
+    names = tuple(slot.name for slot in m.operands)
+    space = space_of(m)
+
+    def run(x: Lanes, *operands: Any) -> None:
+        v = dict(zip(names, operands, strict=False))
+        n = int(v["n"])
+        sizes = _sizes(x, v, n)
+        partial = (sizes > 0) & (sizes < n)
+        sources = []
+        with within(x, x.active() & (sizes > 0)):
+            if x.active().any():
+                sources = x.locate("global", v["a"], n)
+                for at in sources:
+                    if not partial.any():
+                        read(x, at, n)
+        targets = x.locate(space, v["d"], n)
+        x.machine.counters.bytes["cp.async"] += int(sizes[x.active()].sum())
+        for at in targets:
+            _issue(x, at, sources, sizes, n)
+
+    return run
+
+
+def _sizes(x: Lanes, v: dict[str, Any], n: int) -> NDArray[np.int64]:
+    if v.get("size") is not None:
+        return np.broadcast_to(np.minimum(np.asarray(v["size"]).astype(np.int64), n), x.shape)
+    if v.get("ignore") is not None:
+        return np.broadcast_to(np.where(v["ignore"], 0, n).astype(np.int64), x.shape)
+    return np.full(x.shape, n, np.int64)
+
+
+def _issue(x: Lanes, at: Located, sources: list[Located], sizes: NDArray[np.int64], n: int) -> None:
+    lanes = (x.active() if at.mask is None else at.mask).copy()
+    if not lanes.any():
+        return
+    target, index = at.space, np.broadcast_to(at.index, x.shape).copy()
+    sources = [Located(s.space, np.array(s.index), None if s.mask is None else np.array(s.mask)) for s in sources]
+
+    def complete(machine: Machine) -> None:
+        data = np.zeros((*lanes.shape, n), np.uint8)
+        flags = np.zeros((*lanes.shape, n), np.uint8)
+        for s in sources:
+            taken = lanes if s.mask is None else lanes & s.mask
+            span = np.arange(n)
+            where = s.index[taken][:, None] + span
+            kept = span < sizes[taken][:, None]
+            data[taken] = s.space.data.take(where, mode="clip") * kept
+            flags[taken] = s.space.shadow.take(where, mode="clip") * kept & UNDEFINED
+        where = index[lanes][:, None] + np.arange(n)
+        target.data[where] = data[lanes]
+        target.shadow[where] |= flags[lanes]
+        machine.progress()
+
+    op = AsyncOperation("cp.async", complete, x.c0 + int(np.nonzero(lanes.any(1))[0][0]), x.place, threads_text(x, lanes))
+    op.writes = extents_of(target, index[lanes], n)
+    for s in sources:
+        op.reads += extents_of(s.space, s.index[lanes if s.mask is None else lanes & s.mask], n)
+    units_of(x.machine).copies.add(x, op, lanes)
+    x.issue(op)
+
+
+@machine("cp.async.commit_group")
+def commit(m: Match) -> Function:
+    """Close the open group."""
+
+    def run(x: Lanes) -> None:
+        units_of(x.machine).copies.commit(x)
+
+    return run
+
+
+@sync("cp.async.wait_group", "cp.async.wait_all")
+def wait(m: Match) -> Function:
+    """Wait for all but the latest n groups, or for everything."""
+
+    def run(x: Lanes, n: Any = None) -> Outcome:
+        copies = units_of(x.machine).copies
+        rect, lanes, keep = x.rect, x.active().copy(), None if n is None else int(n)
+        blocked = copies.blocked(rect, lanes, keep)
+        if not blocked.any():
+            return DONE
+        # groups committed later are not waited for: the thread commits none while it waits
+        until = Until(
+            lambda: lanes & ~copies.blocked(rect, lanes, keep),
+            lambda: f"cp.async groups: {sum(not m.op.done for m in copies.members)} copies in flight",
+        )
+        return Wait(until, lanes & ~blocked, retry=False)
+
+    return run
+
+
+@sync("cp.async.mbarrier.arrive")
+def mbarrier_arrive(m: Match) -> Function:
+    """Arrive when all copies that the thread has issued so far are complete; without `.noinc` the arrival is also added."""
+    noinc = bool(m.get("noinc"))
+    space = space_of(m)
+
+    def run(x: Lanes, address: NDArray[np.int64]) -> Outcome:
+        for index, lanes in groups(x, space, address):
+            barrier = find(x, index, lanes, "cp.async.mbarrier.arrive on")
+            if barrier is None:
+                continue
+            count = int(lanes.sum())
+            if not noinc:
+                barrier.pending += count
+                units_of(x.machine).barriers.store(barrier)
+            _arrive_later(x, barrier, lanes.copy())
+        return DONE
+
+    return run
+
+
+def _arrive_later(x: Lanes, barrier: MBarrier, lanes: Mask) -> None:
+    prior = units_of(x.machine).copies.prior(x.rect, lanes)
+    instruction, rect = x.op, x.rect
+
+    def complete(machine: Machine) -> None:
+        y = machine.lanes(rect)
+        before = y.op, y.mask
+        y.op, y.mask = instruction, lanes
+        arrive(y, barrier, lanes, np.ones(y.shape, np.int64))
+        y.op, y.mask = before
+
+    op = AsyncOperation("cp.async.mbarrier.arrive", complete, barrier.row, x.place, threads_text(x, lanes))
+    op.eligible = lambda: all(p.done for p in prior)
+    x.issue(op)

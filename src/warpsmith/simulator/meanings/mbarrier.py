@@ -1,0 +1,256 @@
+"""mbarrier instructions (PTX ISA 9.7.15.16)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpsmith.base.findings import Related
+from warpsmith.simulator.asynchronous import AsyncOperation
+from warpsmith.simulator.barrier_access import arrive, complete_tx, expect_tx, find, groups
+from warpsmith.simulator.findings import threads_text
+from warpsmith.simulator.mbarrier import MAX_COUNT, Arrival
+from warpsmith.simulator.meanings.registry import machine, refuse, sync
+from warpsmith.simulator.outcome import DONE, Outcome, Wait
+from warpsmith.simulator.phase_wait import PhaseWait, Waiting, waiters
+from warpsmith.simulator.units import units_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.assembly.ptx.isa import Match
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.mbarrier import MBarrier
+    from warpsmith.simulator.meanings.registry import Function, Refused
+
+    Mask = NDArray[np.bool_]
+
+__all__: list[str] = []
+
+
+def _lanes(x: Lanes, value: Any) -> NDArray[np.int64]:
+    return np.broadcast_to(np.asarray(value).astype(np.int64), x.shape)
+
+
+def space_of(m: Match) -> str | None:
+    """Return the space of the instruction's address operand."""
+    return next(slot.space for slot in m.operands if slot.kind == "address")
+
+
+def _new_features(m: Match) -> Refused | None:
+    """Refuse what PTX 9.3 and later added and this simulator does not model."""
+    for word in m.values:
+        if m.values[word] and ("multicast" in word or m.values[word] in ("layout::v1", "phase_type::conditional")):
+            return refuse(f"`{m.values[word] if isinstance(m.values[word], str) else word}` is not modelled")
+    if "multicast" in m.row.pattern or any(slot.pair is not None for slot in m.operands):
+        return refuse("its PTX 9.3 and later form is not modelled")
+    return None
+
+
+@sync("mbarrier.init")
+def init(m: Match) -> Function | Refused:
+    """Make a barrier: the count of arrivals of each phase."""
+    if (no := _new_features(m)) is not None:
+        return no
+
+    def run(x: Lanes, address: NDArray[np.int64], count: Any) -> Outcome:
+        counts = _lanes(x, count)
+        barriers = units_of(x.machine).barriers
+        for index, lanes in groups(x, space_of(m), address):
+            n = int(counts[lanes][0])
+            if not 1 <= n <= MAX_COUNT:
+                x.finding(
+                    "uninitialised-barrier",
+                    f"mbarrier.init with a count of {n}; 1 to {MAX_COUNT} are possible",
+                    lanes=lanes,
+                    repair="Initialise with the number of arrivals that complete a phase.",
+                    stop=True,
+                )
+                continue
+            cta = int(x.machine.row_cta[index // x.machine.shared.row])
+            old = barriers.get(index, cta)
+            if old is not None and barriers.intact(old) and _in_use(old):
+                x.finding(
+                    "uninitialised-barrier",
+                    f"mbarrier [{old.address:#x}] is initialised again while in use: {old.describe()}",
+                    lanes=lanes,
+                    related=[Related("initialised here before", old.place)],
+                    repair="Initialise once, or run mbarrier.inval when every user is done with it.",
+                )
+            barriers.init(index, cta, n, x.place)
+        x.machine.memory_version += 1
+        return DONE
+
+    return run
+
+
+def _in_use(barrier: MBarrier) -> bool:
+    return barrier.pending != barrier.expected or barrier.tx != 0 or bool(barrier.signals)
+
+
+@sync("mbarrier.inval")
+def inval(m: Match) -> Function:
+    """Give the bytes of a barrier back."""
+
+    def run(x: Lanes, address: NDArray[np.int64]) -> Outcome:
+        for index, lanes in groups(x, space_of(m), address):
+            barrier = find(x, index, lanes, "mbarrier.inval of")
+            if barrier is not None and (barrier.tx or barrier.signals):
+                x.finding(
+                    "uninitialised-barrier",
+                    f"mbarrier.inval while the barrier is in use: {barrier.describe()}",
+                    lanes=lanes,
+                    related=[Related("initialised here", barrier.place)],
+                    repair="Wait for the last phase first.",
+                )
+            units_of(x.machine).barriers.inval(index)
+        x.machine.memory_version += 1
+        return DONE
+
+    return run
+
+
+@sync("mbarrier.expect_tx")
+def expect(m: Match) -> Function | Refused:
+    """Announce bytes without arriving."""
+    if (no := _new_features(m)) is not None:
+        return no
+
+    def run(x: Lanes, address: NDArray[np.int64], tx: Any) -> Outcome:
+        amounts = _lanes(x, tx)
+        for index, lanes in groups(x, space_of(m), address):
+            if (barrier := find(x, index, lanes, "mbarrier.expect_tx on")) is not None:
+                expect_tx(x, barrier, lanes, int(amounts[lanes].sum()))
+        return DONE
+
+    return run
+
+
+@sync("mbarrier.complete_tx")
+def complete(m: Match) -> Function | Refused:
+    """Simulate the completion of bytes."""
+    if (no := _new_features(m)) is not None:
+        return no
+
+    def run(x: Lanes, address: NDArray[np.int64], tx: Any) -> Outcome:
+        amounts = _lanes(x, tx)
+        for index, lanes in groups(x, space_of(m), address):
+            if (barrier := find(x, index, lanes, "mbarrier.complete_tx on")) is not None:
+                amount = int(amounts[lanes].sum())
+                event = Arrival(f"complete_tx {amount}", amount, x.place, threads_text(x, lanes))
+                complete_tx(x.machine, barrier, amount, event)
+        return DONE
+
+    return run
+
+
+@sync("mbarrier.arrive", "mbarrier.arrive_drop")
+def arriving(m: Match) -> Function | Refused:
+    """Arrive, with a count, with bytes announced first, or with arrivals dropped from the phases to come."""
+    if (no := _new_features(m)) is not None:
+        return no
+    expects = ".expect_tx" in m.row.pattern
+    drop, no_complete = m.row.pattern.startswith("mbarrier.arrive_drop"), ".noComplete" in m.row.pattern
+    space = space_of(m)
+
+    def run(x: Lanes, state: Any, address: NDArray[np.int64], amount: Any = None) -> Outcome:
+        states = np.zeros(x.shape, np.uint64)
+        given = None if amount is None else _lanes(x, amount)
+        counts = np.ones(x.shape, np.int64) if expects or given is None else given
+        tx = given if expects else None
+        for index, lanes in groups(x, space, address):
+            if (barrier := find(x, index, lanes, "arrives at")) is None:
+                continue
+            own = x.c0 <= barrier.row < x.c1 and bool(lanes[barrier.row - x.c0].any())
+            if own:
+                arrive(x, barrier, lanes, counts, tx=tx, states=states, drop=drop, no_complete=no_complete)
+            else:
+                _remote(x, barrier, lanes, counts, tx, drop)
+        if state is not None:
+            x.put(state, states)
+        return DONE
+
+    return run
+
+
+def _remote(
+    x: Lanes, barrier: MBarrier, lanes: Mask, counts: NDArray[np.int64], tx: NDArray[np.int64] | None, drop: bool
+) -> None:
+    """Put an arrival at another CTA's barrier in flight."""
+    op, rect, place = x.op, x.rect, x.place
+
+    def complete(machine: Machine) -> None:
+        y = machine.lanes(rect)
+        before = y.op, y.mask
+        y.op, y.mask = op, lanes
+        if units_of(machine).barriers.get(barrier.index, int(machine.row_cta[barrier.row])) is barrier:
+            arrive(y, barrier, lanes, counts, tx=tx, drop=drop)
+        y.op, y.mask = before
+
+    row = x.c0 + int(np.nonzero(lanes.any(1))[0][0])
+    threads = threads_text(x, lanes)
+    x.issue(AsyncOperation("mbarrier.arrive (remote)", complete, row, place, threads, queue=("remote", row, barrier.index)))
+
+
+@machine("mbarrier.pending_count")
+def pending_count(m: Match) -> Function:
+    """Return the pending count of a state."""
+
+    def run(x: Lanes, count: Any, state: Any) -> None:
+        x.put(count, (np.broadcast_to(state, x.shape).astype(np.uint64) & np.uint64(0xFFFFFFFF)).astype(np.uint32))
+
+    return run
+
+
+@machine("mbarrier.check_layout")
+def check_layout(m: Match) -> Refused:
+    """Refuse: layouts other than v0 are not modelled."""
+    return refuse("barrier layouts are not modelled")
+
+
+@sync("mbarrier.test_wait", "mbarrier.try_wait")
+def waiting(m: Match) -> Function | Refused:
+    """Test for a phase; `try_wait` parks until it completes, as the hardware suspends the thread."""
+    if (no := _new_features(m)) is not None:
+        return no
+    by_parity = ".parity" in m.row.pattern
+    parks = m.row.pattern.startswith("mbarrier.try_wait")
+    space = space_of(m)
+
+    def run(x: Lanes, p: Any, address: NDArray[np.int64], which: Any, hint: Any = None) -> Outcome:
+        if by_parity:
+            parity, phase = _lanes(x, which) & 1, None
+        else:
+            parity, phase = None, (np.broadcast_to(which, x.shape).astype(np.uint64) >> np.uint64(32)).astype(np.int64)
+        passed = np.zeros(x.shape, np.bool_)
+        blocked: list[Waiting] = []
+        for index, lanes in groups(x, space, address):
+            if (barrier := find(x, index, lanes, "waits at")) is None:
+                passed |= lanes
+                continue
+            w = Waiting(barrier, lanes, parity, phase)
+            ok = w.passed()
+            passed |= ok
+            _observe(x, barrier, ok, parity)
+            if (ok != lanes).any():
+                blocked.append(Waiting(barrier, lanes & ~ok, parity, phase))
+        if not blocked or not parks or x.timed_out:
+            x.put(p, passed)
+            return DONE
+        if passed.any():
+            mask, x.mask = x.mask, passed
+            x.put(p, passed)
+            x.mask = mask
+        return Wait(PhaseWait(x, blocked), passed)
+
+    return run
+
+
+def _observe(x: Lanes, barrier: MBarrier, lanes: Mask, parity: NDArray[np.int64] | None) -> None:
+    """Note the phase that each warp has now waited for."""
+    if not lanes.any():
+        return
+    for key in waiters(x, lanes):
+        barrier.observed[key] = barrier.phase - 1 if parity is None else barrier.meant(key, (barrier.phase & 1) ^ 1)

@@ -1,0 +1,71 @@
+"""st.async and red.async: stores and reductions in a CTA of the cluster that signal its mbarrier (9.7.9.12, 9.7.13.7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpsmith.simulator.async_access import Lane, lanes_of, signal, watch, who, within
+from warpsmith.simulator.asynchronous import AsyncOperation, Extent
+from warpsmith.simulator.barrier_access import groups
+from warpsmith.simulator.meanings.registry import machine, refuse
+from warpsmith.simulator.reduction import reduce_into
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.ptx.isa import Match
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.meanings.registry import Function, Refused
+
+__all__: list[str] = []
+
+
+@machine("st.async", "red.async")
+def remote(m: Match) -> Function | Refused:
+    """Store or reduce asynchronously; the bytes complete on the barrier of the destination CTA."""
+    names = [slot.name for slot in m.operands]
+    if "mbar" not in names:
+        return refuse("its form for global memory is not modelled")
+    words = m.mnemonic.split(".")
+    op = next((w for w in words if w in ("inc", "dec", "min", "max", "and", "or", "xor", "add")), None)
+    element = words[-1]
+
+    def run(x: Lanes, *operands: Any) -> None:
+        v = dict(zip(names, operands, strict=False))
+        parts = v["b"] if isinstance(v["b"], list | tuple) or np.asarray(v["b"]).ndim == 3 else [v["b"]]
+        data = np.stack(
+            [np.ascontiguousarray(np.broadcast_to(np.asarray(p), x.shape))[..., None].view(np.uint8) for p in parts], -2
+        )
+        data = data.reshape(*x.shape, -1)
+        for lane in lanes_of(x):
+            _issue(x, lane, v, data[lane.c, lane.t].copy(), op, element)
+
+    return run
+
+
+def _issue(x: Lanes, lane: Lane, v: dict[str, Any], data: Any, op: str | None, element: str) -> None:
+    size = data.size
+    with within(x, lane.mask):
+        at = x.locate("shared::cluster", np.full(x.shape, lane.at(v["a"]), np.int64), min(size, 16))
+        index = next((int(a.index[lane.c, lane.t]) for a in at if a.mask is None or a.mask[lane.c, lane.t]), None)
+        barrier = next((i for i, _ in groups(x, "shared::cluster", np.full(x.shape, lane.at(v["mbar"]), np.int64))), None)
+    if index is None or barrier is None:
+        return
+    shared = x.machine.shared
+    store = AsyncOperation("st.async" if op is None else "red.async", lambda _: None, lane.row, x.place, who(x, lane))
+    store.writes = [Extent(shared, index, index + size)]
+    signals = watch(x, lane, barrier, store)
+    if signals is None:
+        return
+
+    def complete(machine: Machine) -> None:
+        if op is None:
+            shared.data[index : index + size] = data
+        else:
+            reduce_into(shared, np.array([index]), data[None], element, op)
+        machine.progress()
+        signal(machine, signals, store, size)
+
+    store.complete = complete
+    x.issue(store)

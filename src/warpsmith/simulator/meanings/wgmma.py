@@ -1,0 +1,193 @@
+"""Warpgroup matrix products and their order (PTX ISA 9.7.15)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpsmith.base.findings import Related
+from warpsmith.simulator.asynchronous import AsyncOperation, Extent
+from warpsmith.simulator.findings import threads_text
+from warpsmith.simulator.meanings.registry import machine, refuse, sync
+from warpsmith.simulator.outcome import DONE, Outcome, Until, Wait
+from warpsmith.simulator.units import units_of
+from warpsmith.simulator.wgmma import Product, Tile, from_registers, span
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.assembly.ptx.isa import Match
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.meanings.registry import Function, Refused
+
+__all__: list[str] = []
+
+_SHAPE = re.compile(r"\.m64n(\d+)k(\d+)\.")
+_TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "u8", "s8", "b1", "f32", "s32")
+
+
+@machine("wgmma.mma_async.sp")
+def sparse(m: Match) -> Refused:
+    """Refuse: sparse products are not modelled."""
+    return refuse("sparse matrix products are not modelled")
+
+
+@machine("wgmma.mma_async")
+def mma_async(m: Match) -> Function:
+    """Put D = A·B (+ D) in flight, one product for each warpgroup of each CTA."""
+    shape = _SHAPE.search(m.mnemonic)
+    assert shape is not None
+    n, k = int(shape[1]), int(shape[2])
+    d_type, a_type, b_type = [w for w in m.mnemonic.split(".") if w in _TYPES][:3]
+    names = tuple(slot.name for slot in m.operands)
+    in_registers = next(slot for slot in m.operands if slot.name == "a").count is not None
+    types = (d_type, a_type, b_type, d_type)
+    saturate = "satfinite" in m.mnemonic
+
+    def run(x: Lanes, *operands: Any) -> None:
+        v = dict(zip(names, operands, strict=False))
+        tile_a = Tile(a_type, 64, k, bool(v.get("ta")))
+        tile_b = Tile(b_type, n, k, bool(v.get("tb")))
+        negate = (v.get("sa") == -1) != (v.get("sb") == -1)
+        b = np.broadcast_to(np.asarray(v["b"]), x.shape)
+        scale = np.broadcast_to(np.asarray(v["scale"]), x.shape)
+        a = _fragment(v["a"], x) if in_registers else np.broadcast_to(np.asarray(v["a"]), x.shape)
+        active = x.active()
+        for c in range(x.shape[0]):
+            for t in range(-x.t0 % 128, x.shape[1] - 127, 128):
+                if not active[c, t : t + 128].all():
+                    continue
+                _agree(x, c, t, b, "the descriptor of B")
+                if not in_registers:
+                    _agree(x, c, t, a, "the descriptor of A")
+                accumulators = _accumulators(v["d"], c, t)
+                left: Any = int(a[c, t]) if not in_registers else from_registers(a[:, c, t : t + 128], a_type, k)
+                _issue(x, c, t, Product(
+                    x.c0 + c, types, n, left, int(b[c, t]), tile_a, tile_b, accumulators, bool(scale[c, t]), negate, saturate
+                ))  # fmt: skip
+
+    return run
+
+
+def _fragment(a: Any, x: Lanes) -> NDArray[np.uint32]:
+    if isinstance(a, np.ndarray) and a.ndim == 3:
+        return a.view(np.uint32)
+    return np.stack([np.broadcast_to(np.asarray(r), x.shape) for r in a]).view(np.uint32)
+
+
+def _accumulators(d: Any, c: int, t: int) -> list[NDArray[Any]]:
+    if getattr(d, "array", None) is not None:
+        return [d.array[:, c, t : t + 128]]
+    return [dest.array[c, t : t + 128] for dest in d]
+
+
+def _agree(x: Lanes, c: int, t: int, value: NDArray[Any], what: str) -> None:
+    """Report lanes of a warpgroup that give different descriptors."""
+    mine = value[c, t : t + 128]
+    if (mine == mine[0]).all():
+        return
+    lanes = np.zeros(x.shape, np.bool_)
+    lanes[c, t : t + 128] = mine != mine[0]
+    x.finding(
+        "divergent-collective",
+        f"{what} differs between the threads of a warpgroup ({int(mine[0]):#x} in its first thread)",
+        lanes=lanes,
+        repair="Compute the descriptor from values that are the same in all 128 threads.",
+    )
+
+
+def _issue(x: Lanes, c: int, t: int, product: Product) -> None:
+    m = x.machine
+    shared, base = m.shared, product.row * m.shared.row
+    lanes = np.zeros(x.shape, np.bool_)
+    lanes[c, t : t + 128] = True
+    group = (x.t0 + t) // 128
+
+    def complete(machine: Any) -> None:
+        product.run(machine)
+        machine.progress()
+
+    op = AsyncOperation("wgmma.mma_async", complete, product.row, x.place, queue=("wgmma", product.row, group))
+    tiles = [(product.b, product.tile_b)]
+    if not isinstance(product.a, np.ndarray):
+        tiles.append((product.a, product.tile_a))
+    for bits, tile in tiles:
+        first, last = span(bits, tile)
+        if first < m.reserved_shared or last > m.reserved_shared + m.shared_bytes:
+            x.finding(
+                "out-of-bounds",
+                f"a matrix descriptor of wgmma reaches shared addresses {first:#x} to {last:#x}; "
+                f"the CTA has {m.reserved_shared:#x} to {m.reserved_shared + m.shared_bytes:#x}",
+                lanes=lanes,
+                stop=True,
+                repair="Check the start address (bits 13:0 hold address >> 4) and the two byte offsets of the descriptor.",
+            )
+            return
+        op.reads.append(Extent(shared, base + first, base + last))
+    if m.checking:
+        op.threads = threads_text(x, lanes)
+        _check_operands(x, op, lanes)
+    units_of(m).wgmma.add(x, op, lanes)
+    x.issue(op)
+
+
+def _check_operands(x: Lanes, op: AsyncOperation, lanes: NDArray[np.bool_]) -> None:
+    """Report operand bytes that a copy in flight has yet to write."""
+    for e in op.reads:
+        if not (e.space.shadow[e.start : e.stop] & 2).any():
+            continue
+        writers = x.machine.asynchronous.touching(e.space, e.start, e.stop, write_only=True)
+        if not writers:
+            continue
+        x.finding(
+            "async-read-before-complete",
+            f"wgmma reads shared memory from {e.start % e.space.row:#x} on, which `{writers[0].kind}` in flight still writes",
+            lanes=lanes,
+            related=[_issued(w) for w in writers[:2]],
+            repair="Wait for the phase of the copy's mbarrier before the product that reads the tile.",
+        )
+
+
+def _issued(op: AsyncOperation) -> Any:
+    return Related(f"`{op.kind}` issued by {op.threads}", op.place)
+
+
+@machine("wgmma.fence")
+def fence(m: Match) -> Function:
+    """Order register accesses before the products that follow; `register-before-wait` looks for it."""
+
+    def run(x: Lanes) -> None:
+        return None
+
+    return run
+
+
+@machine("wgmma.commit_group")
+def commit(m: Match) -> Function:
+    """Close the open group of products."""
+
+    def run(x: Lanes) -> None:
+        units_of(x.machine).wgmma.commit(x)
+
+    return run
+
+
+@sync("wgmma.wait_group")
+def wait(m: Match) -> Function:
+    """Wait for all but the latest n groups."""
+
+    def run(x: Lanes, n: Any) -> Outcome:
+        groups = units_of(x.machine).wgmma
+        rect, lanes, keep = x.rect, x.active().copy(), int(n)
+        blocked = groups.blocked(rect, lanes, keep)
+        if not blocked.any():
+            return DONE
+        until = Until(
+            lambda: lanes & ~groups.blocked(rect, lanes, keep),
+            lambda: f"wgmma groups: {sum(not m.op.done for m in groups.members)} products in flight",
+        )
+        return Wait(until, lanes & ~blocked, retry=False)
+
+    return run

@@ -1,0 +1,57 @@
+"""One matrix product of a tensor core, by the numerics the launch asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpsmith.base.arch import parse_arch
+from warpsmith.base.errors import CapabilityError
+from warpsmith.simulator import tensorcore
+from warpsmith.simulator.operand_values import INTEGERS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.simulator.machine import Machine
+
+__all__ = ["multiply"]
+
+
+def multiply(
+    machine: Machine,
+    a: NDArray[Any],
+    b: NDArray[Any],
+    c: NDArray[Any] | None,
+    types: tuple[str, str, str, str],
+    *,
+    saturate: bool = False,
+    wgmma: bool = False,
+    volta_shape: bool = False,
+) -> NDArray[Any]:
+    """Return A·B + C for operand values (see `operand_values`); `types` are those of D, A, B, C. Leading axes are a batch.
+
+    f16 results are float32 values that f16 holds.
+    """
+    d_type, a_type, b_type, c_type = types
+    machine.counters.tensor_flops += 2 * int(np.prod(a.shape[:-1], dtype=np.int64)) * a.shape[-1] * b.shape[-1]
+    if a_type in INTEGERS:
+        return tensorcore.integer(a, b, c, saturate=saturate)
+    if a_type == "f64":
+        return tensorcore.double(a, b, c)
+    if machine.numerics == "fast":
+        machine.fidelity.note(
+            "tensor cores", "approximate", 'products were computed in float32 by numpy (numerics="fast"), not bit for bit'
+        )
+        return tensorcore.fast(a, b, c, half=d_type == "f16")
+    capability = parse_arch(machine.device.arch).number
+    try:
+        rule = tensorcore.rule_for(capability, a_type, b_type, d_type, c_type, wgmma=wgmma, volta_shape=volta_shape)
+    except KeyError:
+        raise CapabilityError(f'simulator: {a_type} operands are not modelled exactly; use numerics="fast"') from None
+    machine.fidelity.note(
+        "tensor cores", "published model",
+        f"truncated fused dot products: {rule.block} terms, {rule.fraction} bits below the largest exponent",
+    )  # fmt: skip
+    return tensorcore.exact(a, b, c, rule)

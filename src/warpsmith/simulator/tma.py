@@ -1,0 +1,159 @@
+"""Tensor copies: which bytes of global memory a box of a tensor map means, and where they lie in shared memory (PTX ISA 5.5).
+
+A copy is a list of rows of `inner` consecutive bytes of global memory (the innermost dimension, or the channels of a
+pixel). In shared memory the rows follow each other, dense, and are then swizzled in 16-byte pieces by absolute address.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from warpsmith.base.errors import CapabilityError
+from warpsmith.simulator.swizzle import FLIP_8B, MODES, swizzle
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.base.tensormap import TensorMapFields
+
+__all__ = [
+    "Rows",
+    "extent",
+    "fill_pattern",
+    "inner_bytes",
+    "modelled",
+    "pieces",
+    "rows_gather",
+    "rows_im2col",
+    "rows_tiled",
+]
+
+
+class Rows(NamedTuple):
+    """Rows of a copy: byte offsets from the tensor's address, which exist, and which bytes of each row exist."""
+
+    offsets: NDArray[np.int64]
+    valid: NDArray[np.bool_] | None
+    """None: all."""
+    first: int
+    last: int
+    """Bytes `first:last` of every row lie inside the tensor."""
+
+
+def modelled(f: TensorMapFields) -> None:
+    """Raise `CapabilityError` for tensor maps whose copies are not modelled."""
+    if f.interleave != "none":
+        raise CapabilityError(f"simulator: tensor copies with interleave {f.interleave} are not modelled")
+    if f.element in ("b4x16_p64", "b6x16_p32"):
+        raise CapabilityError(f"simulator: tensor copies of {f.element} are not modelled")
+    if f.swizzle == FLIP_8B:
+        raise CapabilityError(f"simulator: tensor copies with swizzle {f.swizzle} are not modelled")
+
+
+def inner_bytes(f: TensorMapFields) -> int:
+    """Return the bytes of one row in shared memory."""
+    return (f.channels if f.mode != "tiled" else f.box[0]) * f.bits // 8
+
+
+def extent(f: TensorMapFields) -> int:
+    """Return the bytes from the tensor's address to the end of its last element."""
+    return f.dims[0] * f.bits // 8 + sum((d - 1) * s for d, s in zip(f.dims[1:], f.strides, strict=True))
+
+
+def _counts(f: TensorMapFields) -> tuple[int, ...]:
+    return tuple(-(-b // s) for b, s in zip(f.box[1:], f.element_strides[1:], strict=True))
+
+
+@lru_cache(maxsize=64)
+def _lattice(f: TensorMapFields) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...]]:
+    """Return the offset of each row of the box, and its index in each outer dimension; dimension 1 runs fastest."""
+    counts = _counts(f)
+    grids = np.meshgrid(*(np.arange(n, dtype=np.int64) for n in reversed(counts)), indexing="ij")
+    indices = tuple(g.reshape(-1) * s for g, s in zip(reversed(grids), f.element_strides[1:], strict=True))
+    offsets = np.zeros(int(np.prod(counts, dtype=np.int64)), np.int64)
+    for index, stride in zip(indices, f.strides, strict=True):
+        offsets += index * stride
+    return offsets, indices
+
+
+def rows_tiled(f: TensorMapFields, coordinates: list[int]) -> Rows:
+    """Return the rows of the box at `coordinates` (innermost first)."""
+    lattice, indices = _lattice(f)
+    offsets = lattice + _start(f, coordinates)
+    valid: NDArray[np.bool_] | None = None
+    for c, dim, box, index in zip(coordinates[1:], f.dims[1:], f.box[1:], indices, strict=True):
+        if c < 0 or c + box > dim:
+            ok = (index + c >= 0) & (index + c < dim)
+            valid = ok if valid is None else valid & ok
+    return Rows(offsets, valid, *_inside(f, coordinates[0], f.box[0]))
+
+
+def rows_gather(f: TensorMapFields, coordinates: list[int]) -> Rows:
+    """Return the four rows of gather4 and scatter4: one column, four row numbers."""
+    rows = np.array(coordinates[1:], np.int64)
+    valid = (rows >= 0) & (rows < f.dims[1])
+    offsets = rows * f.strides[0] + coordinates[0] * f.bits // 8
+    return Rows(offsets, None if valid.all() else valid, *_inside(f, coordinates[0], f.box[0]))
+
+
+def rows_im2col(f: TensorMapFields, coordinates: list[int], offsets: list[int]) -> Rows:
+    """Return the pixels of an im2col copy: they walk the pixel box, W fastest, then H, D, and the images.
+
+    `offsets` (W first) are added to each position; only then a pixel may lie outside the tensor.
+    """
+    spatial = len(f.dims) - 2
+    position = list(coordinates[1:])
+    high = [f.dims[1 + i] - 1 + f.upper[i] for i in range(spatial)]
+    shift = [*offsets, *[0] * spatial][:spatial]
+    out = np.zeros(f.pixels, np.int64)
+    valid = np.ones(f.pixels, np.bool_)
+    for i in range(f.pixels):
+        where = [p + s for p, s in zip(position, [*shift, 0], strict=True)]
+        valid[i] = all(0 <= w < d for w, d in zip(where, f.dims[1:], strict=True))
+        out[i] = sum(w * s for w, s in zip(where, f.strides, strict=True))
+        _advance(position, f.lower, high, f.element_strides[1 : 1 + spatial])
+    out += coordinates[0] * f.bits // 8
+    return Rows(out, None if valid.all() else valid, *_inside(f, coordinates[0], f.channels))
+
+
+def _advance(position: list[int], low: tuple[int, ...], high: list[int], steps: tuple[int, ...]) -> None:
+    """Step to the next pixel of the box, in place."""
+    for i, step in enumerate(steps):
+        position[i] += step
+        if position[i] <= high[i]:
+            return
+        position[i] = low[i]
+    position[-1] += 1
+
+
+def _start(f: TensorMapFields, coordinates: list[int]) -> int:
+    return coordinates[0] * f.bits // 8 + sum(c * s for c, s in zip(coordinates[1:], f.strides, strict=True))
+
+
+def _inside(f: TensorMapFields, column: int, count: int) -> tuple[int, int]:
+    first = min(max(-column, 0), count) * f.bits // 8
+    last = max(min(f.dims[0] - column, count), 0) * f.bits // 8
+    return first, max(first, last)
+
+
+@lru_cache(maxsize=256)
+def _piece_offsets(mode: str, phase: int, count: int) -> NDArray[np.int64]:
+    at = np.arange(count, dtype=np.int64) * 16 + phase
+    return (swizzle(mode, at) - phase) >> 4
+
+
+def pieces(mode: str, address: int, count: int) -> NDArray[np.int64]:
+    """Return where each of `count` 16-byte pieces of a box at `address` lies, in pieces from `address` on."""
+    return _piece_offsets(mode, address % MODES[mode].period, count)
+
+
+def fill_pattern(f: TensorMapFields) -> NDArray[np.uint8]:
+    """Return the bytes of an element outside the tensor: zeros, or the canonical NaN."""
+    size = max(f.bits // 8, 1)
+    if not f.nan_fill:
+        return np.zeros(size, np.uint8)
+    nan: dict[str, Any] = {"bf16": 0x7FFF, "f16": 0x7FFF, "f64": 0x7FFFFFFFFFFFFFFF}
+    return np.array([nan.get(f.element, 0x7FFFFFFF)], f"u{size}").view(np.uint8)

@@ -1,0 +1,141 @@
+"""wgmma: the product of one warpgroup (PTX ISA 9.7.15), from shared memory and registers into accumulators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from warpsmith.simulator.fragments import wgmma_a
+from warpsmith.simulator.matrix_descriptor import MatrixDescriptor, decode, offsets
+from warpsmith.simulator.multiply import multiply
+from warpsmith.simulator.operand_values import WIDTH, values
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.simulator.machine import Machine
+
+__all__ = ["Product", "Tile", "from_registers", "span"]
+
+_PERIOD = 1024
+"""The longest swizzle pattern: descriptors that differ by a multiple of it lay elements out alike."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """An operand in shared memory: `mn` x `k` elements of `type_` behind a descriptor."""
+
+    type_: str
+    mn: int
+    k: int
+    mn_major: bool
+
+
+@lru_cache(maxsize=512)
+def _pieces(d: MatrixDescriptor, tile: Tile) -> tuple[NDArray[np.int64], int, int]:
+    """Return the 16-byte pieces `[mn, k / T]` (or `[k, mn / T]`), and the first and last byte of the whole."""
+    width = WIDTH[tile.type_]
+    per = 128 // width
+    if width < 8:  # one-bit elements: bytes stand for eight of them
+        at = offsets(d, tile.mn, tile.k * width // 8, 1, mn_major=False)[:, ::16]
+    else:
+        at = offsets(d, tile.mn, tile.k, width // 8, mn_major=tile.mn_major)
+        at = at[::per].T if tile.mn_major else at[:, ::per]
+    return np.ascontiguousarray(at >> 4), int(at.min()), int(at.max()) + 16
+
+
+def _split(bits: int) -> tuple[MatrixDescriptor, int]:
+    d = decode(bits)
+    phase = d.start % _PERIOD
+    return MatrixDescriptor(phase, d.leading, d.stride, d.swizzle, d.base_offset), d.start - phase
+
+
+def span(bits: int, tile: Tile) -> tuple[int, int]:
+    """Return the first and last address (exclusive) that the operand's bytes lie in."""
+    d, base = _split(bits)
+    _, first, last = _pieces(d, tile)
+    return first + base, last + base
+
+
+def _read(machine: Machine, row: int, bits: int, tile: Tile) -> NDArray[Any]:
+    """Return the values `[mn, k]` of an operand in the shared memory of a row."""
+    d, base = _split(bits)
+    index, _, _ = _pieces(d, tile)
+    shared = machine.shared
+    data = shared.views[16].take(index + ((row * shared.row + base) >> 4), mode="clip")
+    if WIDTH[tile.type_] < 8:
+        return np.unpackbits(data.view(np.uint8), axis=-1, bitorder="little")
+    elements = values(data.view(f"u{WIDTH[tile.type_] // 8}"), tile.type_)
+    return elements.T if tile.mn_major else elements
+
+
+def from_registers(registers: NDArray[np.uint32], type_: str, k: int) -> NDArray[Any]:
+    """Return A `[64, k]` from its fragment: unsigned registers `[n, 128]`."""
+    width = WIDTH[type_]
+    row, column = wgmma_a(k, width)
+    parts = np.ascontiguousarray(registers)[..., None]
+    if width < 8:
+        elements = np.unpackbits(parts.view(np.uint8), axis=-1, bitorder="little")
+    else:
+        elements = parts.view(f"u{width // 8}")
+    out = np.empty((64, k), elements.dtype)
+    out[row, column] = elements
+    return out if width < 8 else values(out, type_)
+
+
+@final
+@dataclass(slots=True)
+class Product:
+    """One product in flight."""
+
+    row: int
+    types: tuple[str, str, str, str]
+    """Of D, A, B, C."""
+    n: int
+    a: int | NDArray[Any]
+    """Descriptor, or values `[64, k]`."""
+    b: int
+    tile_a: Tile
+    tile_b: Tile
+    accumulators: list[NDArray[Any]]
+    """Live views of the 128 threads' registers, one `[128]` each; or one view `[n, 128]`."""
+    scale_d: bool
+    negate: bool
+    saturate: bool
+
+    def run(self, machine: Machine) -> None:
+        """Read the operands, multiply, and write the accumulators."""
+        a = self.a if isinstance(self.a, np.ndarray) else _read(machine, self.row, self.a, self.tile_a)
+        b = _read(machine, self.row, self.b, self.tile_b)
+        if self.negate:
+            a = -a
+        block = self.accumulators[0] if len(self.accumulators) == 1 else np.stack(self.accumulators)
+        c = self._matrix(block) if self.scale_d else None
+        d = multiply(machine, a, b.T, c, self.types, saturate=self.saturate, wgmma=True)
+        self._put(d, block)
+
+    def _matrix(self, block: NDArray[Any]) -> NDArray[Any]:
+        """Return D `[64, n]` from registers `[r, 128]`."""
+        n = self.n
+        if self.types[0] == "f16":
+            halves = np.ascontiguousarray(block).view(np.float16).reshape(n // 8, 2, 4, 8, 4, 2)
+            return halves.transpose(2, 1, 3, 0, 4, 5).reshape(64, n).astype(np.float32)
+        dtype = np.int32 if self.types[0] == "s32" else np.float32
+        return block.view(dtype).reshape(n // 8, 2, 2, 4, 8, 4).transpose(3, 1, 4, 0, 5, 2).reshape(64, n)
+
+    def _put(self, d: NDArray[Any], block: NDArray[Any]) -> None:
+        n = self.n
+        if self.types[0] == "f16":
+            halves = d.astype(np.float16).reshape(4, 2, 8, n // 8, 4, 2).transpose(3, 1, 0, 2, 4, 5)
+            registers = np.ascontiguousarray(halves).view(np.uint32).reshape(n // 4, 128)
+        else:
+            registers = d.reshape(4, 2, 8, n // 8, 4, 2).transpose(3, 1, 5, 0, 2, 4).reshape(n // 2, 128)
+        if len(self.accumulators) == 1:
+            block[...] = registers.view(block.dtype)
+            return
+        for view, values_ in zip(self.accumulators, registers, strict=True):
+            view[...] = values_.view(view.dtype)
