@@ -7,6 +7,7 @@ none (`f()`), and returns the name of a PTX type.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 from warpsmith.base.ptx_types import TYPES
@@ -14,10 +15,21 @@ from warpsmith.base.ptx_types import TYPES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["COMPUTED_TYPES", "COUNTS", "computed_type", "count"]
+__all__ = ["COMPUTED_TYPES", "COUNTS", "SELECTORS", "computed_type", "count"]
 
 COUNTS: dict[str, Callable[[Mapping[str, str | bool | None]], int | None]] = {}
 COMPUTED_TYPES: dict[str, Callable[..., str]] = {}
+
+_TWO = [f"h{x}{y}" for x in range(4) for y in range(4)]
+_FOUR = ["b" + "".join(str(x) for x in digits) for digits in product(range(8), repeat=4)]
+SELECTORS: dict[str, tuple[str, ...]] = {
+    "scalar": ("b0", "b1", "b2", "b3", "h0", "h1"),
+    "simd2": tuple(_TWO),
+    "simd4": tuple(_FOUR),
+    "mask2": ("h0", "h1", "h10"),
+    "mask4": tuple("b" + "".join(str(i) for i in range(3, -1, -1) if bits >> i & 1) for bits in range(1, 16)),
+}
+"""Selectors of the video instructions (PTX ISA 9.7.20): h10 takes half 1 of b and half 0 of a: digits count both sources."""
 
 
 def count(function: Callable[[Mapping[str, str | bool | None]], int | None]) -> Callable[..., int | None]:
@@ -55,3 +67,24 @@ def bits(type: str) -> str:
 def dot(atype: str, btype: str) -> str:
     """Result and accumulator of dp4a and dp2a: unsigned only when both factors are."""
     return "u32" if atype == btype == "u32" else "s32"
+
+
+_COORDINATES = {"1d": 1, "2d": 2, "3d": 4, "a1d": 2, "a2d": 4, "cube": 4, "acube": 4, "2dms": 4, "a2dms": 4}
+
+
+@count
+def coordinates(m: Mapping[str, str | bool | None]) -> int:
+    """Elements of a texture or surface coordinate vector; three are padded to four."""
+    return _COORDINATES[str(m["geometry"])]
+
+
+@count
+def offsets(m: Mapping[str, str | bool | None]) -> int:
+    """Elements of a texel offset: one for each dimension, three padded to four."""
+    return {"1d": 1, "a1d": 1, "3d": 4}.get(str(m["geometry"]), 2)
+
+
+@count
+def gradients(m: Mapping[str, str | bool | None]) -> int:
+    """Elements of a texture gradient: one for each dimension, three padded to four."""
+    return {"1d": 1, "a1d": 1, "2d": 2, "a2d": 2}.get(str(m["geometry"]), 4)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, final
 
-from warpsmith.assembly.ptx.isa.counts import COMPUTED_TYPES, COUNTS
+from warpsmith.assembly.ptx.isa.counts import COMPUTED_TYPES, COUNTS, SELECTORS
 from warpsmith.base.ptx_types import TYPES, PtxType
 
 if TYPE_CHECKING:
@@ -63,6 +63,10 @@ class OperandSlot:
     """Any register of the type's width; of any width when `type` is None."""
     symbol: bool = False
     """The name of a variable, function or kernel, with an offset, may stand here."""
+    signed: bool = False
+    """A minus may stand before the operand (`vmad`)."""
+    selectors: tuple[str, ...] = ()
+    """Byte and half selectors the operand may carry (`a.h0`); empty for none."""
 
 
 @final
@@ -160,9 +164,10 @@ def _count(ref: str, values: Mapping[str, Value]) -> int | None:
 # --- parsing --------------------------------------------------------------------------------------------------------
 
 _OPERAND = re.compile(
-    r"""(?P<direction>[>+])? (?P<marks>[!%&\#@]*) (?P<name>[A-Za-z_]\w*)
+    r"""(?P<direction>[>+])? (?P<marks>[-!%&\#@]*) (?P<name>[A-Za-z_]\w*)
         (?: \* (?P<count>\d+ | [A-Za-z_]\w* | \(\w+\)) )?
         (?: : (?P<type>[A-Za-z_][\w]* (?: \([\w,]*\) )?) )?
+        (?: < (?P<selectors>\w+) > )?
         (?P<bang>!)? (?P<sink>~)?
         (?: \{ (?P<values>-?\d+ (?: \.\.-?\d+ | (?:\|-?\d+)* )) \} )?
         (?P<optional>\? (?: \( (?P<condition>[^()]+) \) )? )? $""",
@@ -234,6 +239,8 @@ def _plain(text: str, offset: int) -> OperandSpec:
     values: str = m["values"] or ""
     if values and kind != "immediate":
         raise BadColumnError(offset, f"only an immediate has a value list: {text!r}")
+    if m["selectors"] and m["selectors"] not in SELECTORS:
+        raise BadColumnError(offset, f"unknown selectors {m['selectors']!r}; known: {', '.join(SELECTORS)}")
     low, dots, high = values.partition("..")
     slot = OperandSlot(
         m["name"],
@@ -247,6 +254,8 @@ def _plain(text: str, offset: int) -> OperandSpec:
         sink=bool(m["sink"]),
         untyped="%" in marks,
         symbol="&" in marks,
+        signed="-" in marks,
+        selectors=SELECTORS[m["selectors"]] if m["selectors"] else (),
     )
     return OperandSpec(slot, offset, m["type"] or "", m["count"] or "", "", _condition(m["condition"]))
 

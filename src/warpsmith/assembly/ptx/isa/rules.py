@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from warpsmith.assembly.ptx.tree import Name
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -36,3 +38,12 @@ def rule(function: Rule) -> Rule:
     """Register a rule under its name."""
     RULES[function.__name__] = function
     return function
+
+
+@rule
+def one_negation(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """Allow a minus on one factor or on the addend of vmad, not on both (PTX ISA 9.7.20.1.3)."""
+    minus = [n for n, o in enumerate(operands) if isinstance(o, Name) and o.negated]
+    if len(minus) > 1:
+        hint = "negate one of the factors, or the addend"
+        yield RuleProblem(f"{match.row.opcode} negates more than one operand", minus[1], hint)
