@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import PtxType
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import NegPred, PipeRef, Reg, RegArray, move
 from warpsmith.dsl.trace import current
 

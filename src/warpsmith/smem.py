@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.tree import Variable
 from warpsmith.base.matrix_layout import GmmaLayout, Major, pick_gmma_layout
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import PtxType
 from warpsmith.dsl.address import address
-from warpsmith.dsl.place import error, user_place
 from warpsmith.dsl.registers import Reg, move
 from warpsmith.dsl.shared import (
     MbarrierArray,
@@ -43,7 +43,7 @@ def _reserve(trace: Trace, stem: str, name: str | None, size: int, align: int, k
         symbol = dynamic_symbol(trace)
         reserved = trace.smem_bytes if shared.base_used else trace.options.reserved
         return symbol, symbol, shared.place_dynamic(size, align, reserved)
-    trace.declare_variable(label, "shared", user_place())
+    trace.declare_variable(label, "shared", "b64" if kind == "mbarrier" else "b8")
     shared.place_static(size, align)
     if shared.static_bytes > STATIC_LIMIT:
         raise Retrace(replace(trace.options, dynamic_shared=True))
@@ -57,7 +57,7 @@ def dynamic_symbol(trace: Trace) -> str:
     shared = trace.shared
     if not shared.dynamic_name:
         shared.dynamic_name = trace.dynamic_name or trace.unique("dynamic_smem")
-        trace.declare_variable(shared.dynamic_name, "shared", user_place())
+        trace.declare_variable(shared.dynamic_name, "shared")
     return shared.dynamic_name
 
 
@@ -99,7 +99,7 @@ def alloc_with_layout(
     boundary = max(128 if align is None else align, _SWIZZLE_ALIGNMENT[swizzle], dtype.bits // 8)
     trace = current()
     label, symbol, offset = _reserve(trace, "smem", name, size, boundary, "tile")
-    _check_limit(trace, size, f"{label} ({size} bytes)")
+    _check_limit(trace, size, f"{trace.shared.allocations[-1]} ({size} bytes)")
     return SharedAlloc(label, dtype, dims, swizzle, symbol, offset, boundary, gmma_layout, gmma_major)
 
 
@@ -128,7 +128,7 @@ def mbarrier(count: int = 1, name: str | None = None) -> MbarrierArray:
         raise error(f"smem.mbarrier allocates at least 1 barrier, not {count!r}")
     trace = current()
     label, symbol, offset = _reserve(trace, "mbar", name, 8 * count, 8, "mbarrier")
-    _check_limit(trace, 8 * count, f"{label} ({count} barriers)")
+    _check_limit(trace, 8 * count, f"{trace.shared.allocations[-1]} ({count} barriers)")
     return MbarrierArray(label, count, symbol, offset)
 
 

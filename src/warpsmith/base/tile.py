@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, final
 from warpsmith.base.errors import InputError
 from warpsmith.base.layout import Layout
 from warpsmith.base.matrix_layout import layout_for_a, layout_for_b
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES, PtxType
 
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ class Tile:
             elif isinstance(d, (int, str)) and not isinstance(d, bool) and dtype is None and layout is None:
                 shape.append(d)
             else:
-                raise InputError(f"Tile: {d!r} is out of place; write Tile(dims…, dtype, layout)")
+                raise error(f"Tile: {d!r} is out of place; write Tile(dims…, dtype, layout)")
         if not shape or any((d < 1 if isinstance(d, int) else not d.isidentifier()) for d in shape):
-            raise InputError(f"Tile: a dimension is a positive int or a name, got {tuple(shape)!r}")
+            raise error(f"Tile: a dimension is a positive int or a name, got {tuple(shape)!r}")
         self.dims = tuple(shape)
         self.dtype = TYPES["f32"] if dtype is None else dtype
         self.layout = Layout.ROW if layout is None else layout
@@ -71,16 +72,14 @@ class Tile:
 
     def _check_box(self) -> None:
         if self.tma_rank not in (len(self.dims), 3) or (self.tma_rank != len(self.dims) and len(self.dims) != 2):
-            raise InputError(
-                f"Tile: tma_rank={self.tma_rank} does not fit {len(self.dims)} dimensions; rank 3 views two as three"
-            )
+            raise error(f"Tile: tma_rank={self.tma_rank} does not fit {len(self.dims)} dimensions; rank 3 views two as three")
         if self.tma_padding and self.tma_rank != 3:
-            raise InputError("Tile: tma_padding=True needs tma_rank=3, whose inner box extent it widens from 64 to 72")
+            raise error("Tile: tma_padding=True needs tma_rank=3, whose inner box extent it widens from 64 to 72")
         box = self.tma_box
         if box is None:
             return
         if len(box) != len(self.dims):
-            raise InputError(f"Tile: tma_box {box} has {len(box)} extents for {len(self.dims)} dimensions")
+            raise error(f"Tile: tma_box {box} has {len(box)} extents for {len(self.dims)} dimensions")
         self._check_extents(self._view_box(box))
 
     def _view_box(self, box: tuple[int, ...]) -> tuple[int, ...]:
@@ -88,7 +87,7 @@ class Tile:
         if self.tma_rank == 3 and len(self.dims) == 2:
             columns = self.group
             if box[1] % columns:
-                raise InputError(f"Tile: with tma_rank=3 the inner box extent is a multiple of {columns}, got {box[1]}")
+                raise error(f"Tile: with tma_rank=3 the inner box extent is a multiple of {columns}, got {box[1]}")
             return (columns + 8 if self.tma_padding else columns, box[0], box[1] // columns)
         return tuple(reversed(box)) if self.layout is not Layout.COL else tuple(box)
 
@@ -100,14 +99,14 @@ class Tile:
     def _check_extents(self, box: tuple[int, ...]) -> None:
         for extent in box:
             if not 1 <= extent <= 256:
-                raise InputError(f"Tile: a TMA box has extents from 1 to 256, got {extent} in tma_box={self.tma_box}")
+                raise error(f"Tile: a TMA box has extents from 1 to 256, got {extent} in tma_box={self.tma_box}")
         inner = box[0] * self.dtype.bits // 8
         if inner % 16:
-            raise InputError(
+            raise error(
                 f"Tile: the inner extent of a TMA box is a multiple of 16 bytes, and {box[0]} x {self.dtype} is {inner}"
             )
         if self.layout.span and inner > self.layout.span:
-            raise InputError(
+            raise error(
                 f"Tile: {self.layout.name} needs an inner box extent of at most {self.layout.span} bytes, and "
                 f"{box[0]} x {self.dtype} is {inner}; write tma_box=(…, {self.layout.span * 8 // self.dtype.bits})"
             )
@@ -158,14 +157,14 @@ class Tile:
         return env
 
     def descriptor(self, env: Mapping[str, int]) -> Box:
-        """Return the TMA view of a tensor whose dimensions are named in `env`; `InputError` for one that cannot be."""
+        """Return the TMA view of a tensor whose dimensions are named in `env`; `KernelError` for one that cannot be."""
         shape = self.resolve_shape(env)
         if self.layout is Layout.INTERLEAVED:
-            raise InputError("Tile: Layout.INTERLEAVED has no TMA descriptor; use Layout.ROW or Layout.TMA_128B")
+            raise error("Tile: Layout.INTERLEAVED has no TMA descriptor; use Layout.ROW or Layout.TMA_128B")
         size = self.dtype.bits
         if self.tma_rank == 3 and self.rank == 2:
             if shape[1] % self.group:
-                raise InputError(f"Tile: with tma_rank=3 the inner extent is a multiple of {self.group}, got {shape[1]}")
+                raise error(f"Tile: with tma_rank=3 the inner extent is a multiple of {self.group}, got {shape[1]}")
             extents, strides = (self.group, shape[0], shape[1] // self.group), (shape[1] * size // 8, 128)
         else:
             extents = tuple(reversed(shape)) if self.layout is not Layout.COL else shape
@@ -176,17 +175,17 @@ class Tile:
             strides = tuple(strides)
         for s in strides:
             if s % 16:
-                raise InputError(f"Tile: TMA needs strides that are multiples of 16 bytes, and {self} has one of {s}")
+                raise error(f"Tile: TMA needs strides that are multiples of 16 bytes, and {self} has one of {s}")
         box = self._view_box(self.tma_box or self._default_box(shape))
         self._check_extents(box)
         return Box(extents, strides, box, self.layout.swizzle, self.dtype)
 
     def check_descriptor(self, env: Mapping[str, int]) -> None:
-        """Raise `InputError` for what is already known to be wrong with the TMA view, though names may lack a value."""
+        """Raise `KernelError` for what is already known to be wrong with the TMA view, though names may lack a value."""
         if all(isinstance(d, int) or d in env for d in self.dims):
             self.descriptor(env)
         elif self.layout is Layout.INTERLEAVED:
-            raise InputError("Tile: Layout.INTERLEAVED has no TMA descriptor; use Layout.ROW or Layout.TMA_128B")
+            raise error("Tile: Layout.INTERLEAVED has no TMA descriptor; use Layout.ROW or Layout.TMA_128B")
 
     def _default_box(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The whole tensor, the inner extent cut to the swizzle."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import Reg
 
 if TYPE_CHECKING:

@@ -70,7 +70,7 @@ def _run(
     with trace:
         if trace.dynamic_name:
             trace.shared.dynamic_name = trace.dynamic_name
-            trace.spaces[trace.dynamic_name] = "shared"
+            trace.declare_variable(trace.dynamic_name, "shared")
         fn(*tensors, **template)
         check_finished(trace)
     return _assemble(fn, c, arch, trace, tensors)

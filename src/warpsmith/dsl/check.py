@@ -1,175 +1,119 @@
-"""Is this instruction right? The declarations say which operands a mnemonic takes; the answer is kept by operand kinds.
+"""Is this instruction right? The PTX checker says so, from the declarations; its verdict is kept by mnemonic and operand kinds.
 
-Rules about register types are those of ptxas (PTX ISA 9.4.1, 9.4.2): a bit type takes any register of its width, an integer
-type any integer or bit register of its width, a float type its own or a bit register; ld, st and cvt also take wider registers.
+Before it can be asked, Python values become operands, and what a value becomes depends on its place: an int in an f32 place
+is a float constant, a register in an address place gets brackets. `operand_kinds` reads that from the declarations too.
 """
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, final
 
-from warpsmith.assembly.ptx.isa import match, opcodes, rows
-from warpsmith.assembly.ptx.isa.rules import RULES
-from warpsmith.base.ptx_types import TYPES
-from warpsmith.dsl.place import error
-from warpsmith.dsl.slot import Reason, slot_kind, slot_problem
+from warpsmith.assembly.ptx.isa import match, rows
+from warpsmith.assembly.ptx.tree import Immediate
+from warpsmith.base.place import error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from warpsmith.assembly.ptx.isa import Match, OperandSlot
-    from warpsmith.assembly.ptx.tree import Operand
-    from warpsmith.base.arch import Arch
+    from warpsmith.assembly.ptx.tree import Instruction
+    from warpsmith.base.errors import Problem
     from warpsmith.dsl.signature import Signature
 
-__all__ = ["Plan", "check_values", "plan_for"]
+__all__ = ["Plan", "is_declared", "operand_kinds", "refuse", "steps", "values_matter"]
+
+_PENDING = ("bra", "brx", "ret", "exit", "call", "trap", "brkpt")
+
+_INTEGERS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "big": 128}
 
 
 @final
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """A checked combination of mnemonic and operand kinds."""
+    """What is known of a checked combination of mnemonic and operand kinds."""
 
     kinds: tuple[str, ...]
-    """How to convert each operand: see `operands.convert`."""
-    match: Match | None
-    """None: the opcode has no declaration."""
-    immediates: tuple[tuple[int, OperandSlot], ...] = ()
-    """Operands whose value must be looked at in every call."""
-    verified: set[tuple[object, ...]] = field(default_factory=set)
-    """Operand values for which the row's rules have been run."""
+    """How each operand is converted: see `operands.convert`."""
+    values_matter: bool
+    """The verdict depends on the values of constants too."""
+    addresses: bool
+    """Some operand may have to be put into a register first."""
 
 
 @cache
-def _fits(mnemonic: str, signatures: tuple[Signature, ...]) -> tuple[tuple[Plan, ...], Reason | None]:
-    """Return a plan for every row that takes these operands; else the reason of the row that came closest."""
+def values_matter(mnemonic: str) -> bool:
+    """Say whether the verdict on `mnemonic` can depend on the value of a constant."""
+    return any(m.row.rules or any(s.choices or s.range for s in m.operands) for m in match(mnemonic))
+
+
+@cache
+def steps(mnemonic: str) -> tuple[tuple[int, int], ...]:
+    """Return the PTX versions at which something about `mnemonic` becomes available, ascending."""
+    return tuple(sorted({need.ptx for m in match(mnemonic) for need in m.needs if need.ptx is not None}))
+
+
+@cache
+def operand_kinds(mnemonic: str, signatures: tuple[Signature, ...]) -> tuple[str, ...]:
+    """Return how to convert each operand, by the declared form that comes nearest in number and shape of operands."""
+    forms = sorted(match(mnemonic), key=lambda m: _distance(m, signatures))
+    if not forms:
+        return ("label" if mnemonic.startswith("bra") else "",) * len(signatures)
+    slots = forms[0].operands
     opcode = mnemonic.partition(".")[0]
-    plans: list[Plan] = []
-    best: Reason | None = None
-    for m in match(mnemonic):
-        reason = _problem(m, opcode, signatures)
-        if reason is None:
-            slots = m.operands[: len(signatures)]
-            kinds = tuple(slot_kind(opcode, s, sig) for s, sig in zip(slots, signatures, strict=True))
-            exact = tuple((i, s) for i, s in enumerate(slots) if s.kind == "immediate" and (s.choices or s.range))
-            plans.append(Plan(kinds, m, exact))
-        elif best is None or reason.at > best.at:
-            best = reason
-    return tuple(plans), best
+    return tuple(_kind(opcode, slots[i], s) if i < len(slots) else "" for i, s in enumerate(signatures))
 
 
-def _problem(m: Match, opcode: str, signatures: tuple[Signature, ...]) -> Reason | None:
-    slots = m.operands
+def _distance(form: Match, signatures: tuple[Signature, ...]) -> int:
+    slots = form.operands
     least = sum(not s.optional for s in slots)
     if not least <= len(signatures) <= len(slots):
-        names = ", ".join(f"{s.name}?" if s.optional else s.name for s in slots) or "none"
-        return Reason(-1, f"{len(signatures)} operands, and it takes {least}" + (f" to {len(slots)}" if least < len(slots)
-        else "")
-                      + f" ({names})")  # fmt: skip
-    for i, (slot, sig) in enumerate(zip(slots, signatures, strict=False)):
-        text = slot_problem(opcode, slot, sig)
-        if text:
-            return Reason(i, f"operand {i + 1} ({slot.name}) {text}", _hint(slot, sig))
-    return None
+        return 100
+    return sum(_unlike(s, sig) for s, sig in zip(slots, signatures, strict=False))
 
 
-def _hint(slot: OperandSlot, sig: Signature) -> str:
-    if sig == "f" and slot.type is not None and slot.type.kind in ("unsigned", "signed", "bits"):
-        return "write an int"
-    if slot.kind == "predicate":
-        return "compare first: p = (a != 0)"
-    if slot.kind == "address":
-        return "write ptx.addr(base, offset)"
-    if isinstance(sig, str) and sig.startswith("special"):
-        return "copy it first: ptx.sreg(name) or ptx.special"
-    if isinstance(sig, str) and sig in TYPES and slot.type is not None and TYPES[sig].bits != slot.type.bits:
-        return f"convert it with ptx.cvt, or use a register of {slot.type.bits} bits"
+def _unlike(slot: OperandSlot, sig: Signature) -> int:
+    vector = isinstance(sig, tuple) and sig[0] == "v"
+    if vector != (slot.count is not None) or (vector and slot.count not in (None, len(sig) - 1)):
+        return 2
+    address = isinstance(sig, str) and sig.startswith("@")
+    return int(address and slot.kind != "address") + int(slot.name == "_" and sig != "_")
+
+
+def _kind(opcode: str, slot: OperandSlot, sig: Signature) -> str:
+    if slot.kind in ("address", "label"):
+        return slot.kind
+    if slot.type is not None and slot.type.name in ("f32", "f64"):
+        return slot.type.name
+    if slot.type is not None and slot.type.name == "b64" and sig == "f":
+        return "f64"
+    if sig == "@":
+        return "symbol" if opcode == "mov" else "value"
+    if isinstance(sig, str) and sig in _INTEGERS and slot.type is not None:
+        bits = slot.type.bits
+        if slot.kind == "value" and slot.type.kind in ("bits", "unsigned", "signed") and _INTEGERS[sig] > bits:
+            return f"too wide for {bits} bits"
     return ""
 
 
-def _unknown(mnemonic: str) -> tuple[str, str]:
-    """(message, hint) for a mnemonic that no row fits."""
-    opcode, *words = mnemonic.split(".")
-    known = rows(opcode)
-    if not known:
-        near = difflib.get_close_matches(opcode, opcodes(), 1)
-        return f"unknown instruction {opcode}", f"did you mean {near[0]}?" if near else ""
-    allowed = {w for r in known for e in r.elements for w in e.words}
-    for w in words:
-        if w not in allowed:
-            near = difflib.get_close_matches(w, sorted(allowed), 3)
-            return f"unknown modifier .{w} of {opcode}", f"did you mean {' or '.join('.' + n for n in near)}?" if near else ""
-    patterns = sorted({r.pattern for r in known}, key=lambda p: -_overlap(p, words))
-    return f"{mnemonic} is no form of {opcode}", f"the nearest is {patterns[0]}"
+def is_declared(mnemonic: str) -> bool:
+    """Say whether the opcode has rows, or is unknown to PTX."""
+    opcode = mnemonic.partition(".")[0]
+    return bool(rows(opcode)) or opcode not in _PENDING
 
 
-def _undeclared(mnemonic: str, signatures: tuple[Signature, ...]) -> Plan:
-    opcode, *words = mnemonic.split(".")
-    kind = next((w for w in reversed(words) if w in TYPES), "")
-    kinds = ["label" if opcode == "bra" else kind if kind in ("f32", "f64") else "" for _ in signatures]
-    if opcode == "mov":
-        kinds = ["symbol" if s == "@" else k for k, s in zip(kinds, signatures, strict=True)]
-    return Plan(tuple(kinds), None)
-
-
-def _overlap(pattern: str, words: Sequence[str]) -> int:
-    return sum(w in pattern for w in words)
-
-
-def plan_for(mnemonic: str, signatures: tuple[Signature, ...], arch: Arch, version: tuple[int, int], fixed: bool) -> Plan:
-    """Return the plan of an instruction that is right for the target; raise `KernelError` at the user's line otherwise."""
-    plans, reason = _fits(mnemonic, signatures)
-    if not plans and not rows(mnemonic.partition(".")[0]):
-        return _undeclared(mnemonic, signatures)
-    if not plans:
-        if reason is not None:
-            raise error(f"{mnemonic}: {reason.text}", reason.hint)
-        raise error(*_unknown(mnemonic))
-    missing = ""
-    for plan in plans:
-        assert plan.match is not None
-        missing = _missing(plan.match, arch, version, fixed)
-        if not missing:
-            return plan
-    raise error(f"{mnemonic}: {missing}", "choose another arch= or version= in @kernel, or another instruction")
-
-
-def _missing(m: Match, arch: Arch, version: tuple[int, int], fixed: bool) -> str:
-    for need in m.needs:
-        if need.arch is not None and not need.arch.allows(arch):
-            return f"{need.what} needs {need.arch}, and the kernel is for {arch}"
-        if fixed and need.ptx is not None and need.ptx > version:
-            return f"{need.what} needs PTX {need.ptx[0]}.{need.ptx[1]}, and the kernel is PTX {version[0]}.{version[1]}"
-    return ""
-
-
-def needed_version(m: Match) -> tuple[int, int]:
-    """Return the PTX version a matched mnemonic needs."""
-    return max(need.ptx for need in m.needs if need.ptx is not None)
-
-
-def check_values(plan: Plan, mnemonic: str, values: Sequence[object], operands: Sequence[Operand]) -> None:
-    """Check what depends on the values of immediates: ranges and choices, and the row's rules."""
-    for i, slot in plan.immediates:
-        value = values[i]
-        if not isinstance(value, int):
-            continue
-        if slot.choices and value not in slot.choices:
-            raise error(
-                f"{mnemonic}: operand {i + 1} ({slot.name}) is {value}, and it is one of {', '.join(map(str, slot.choices))}"
-            )
-        if slot.range and not slot.range[0] <= value <= slot.range[1]:
-            raise error(f"{mnemonic}: operand {i + 1} ({slot.name}) is {value}, and it is {slot.range[0]} to {slot.range[1]}")
-    m = plan.match
-    if m is None or not m.row.rules:
-        return
-    key = tuple(v for v in values if isinstance(v, (int, float)))
-    if key in plan.verified:
-        return
-    for name in m.row.rules:
-        for problem in RULES[name](m, operands):
-            raise error(f"{mnemonic}: {problem.message}", problem.hint)
-    plan.verified.add(key)
+def refuse(instruction: Instruction, problem: Problem) -> Exception:
+    """Build the error of a checker's problem, in the DSL's words."""
+    mnemonic, message, hint = instruction.mnemonic, problem.message, problem.hint
+    version = re.fullmatch(r"write `\.version (\d+)\.(\d+)` or later", hint)
+    if version:
+        hint = f"leave version= out of @kernel, or write version=({version[1]}, {version[2]})"
+    elif hint.startswith("compile for one of "):
+        hint = "choose another arch= in @kernel, or another instruction"
+    if "is a floating-point constant" in message:
+        value = next((o.value for o in instruction.operands if isinstance(o, Immediate) and o.kind != "int"), None)
+        message = re.sub(r"`0[fd]\w+`", f"`{value}`", message)
+        hint = hint or "write an int"
+    if "is a negated predicate" in message or message.endswith("is not a predicate register"):
+        hint = "compare first: p = (a != 0)"
+    return error(message if mnemonic in message else f"{mnemonic}: {message}", hint)

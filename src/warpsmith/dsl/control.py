@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from warpsmith.assembly.ptx.tree import Label
+from warpsmith.base.place import error, user_place
 from warpsmith.base.ptx_types import TYPES
-from warpsmith.dsl.place import error, user_place
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.trace import current
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warpsmith.dsl.place import place_error
+from warpsmith.base.place import place_error
 
 if TYPE_CHECKING:
     from warpsmith.dsl.trace import Trace

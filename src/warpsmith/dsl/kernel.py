@@ -17,7 +17,7 @@ from warpsmith.dsl.configuration import Configuration, triple
 from warpsmith.dsl.parameters import raw_parameter
 
 if TYPE_CHECKING:
-    from warpsmith.simulator.api import SimulationResult  # pyright: ignore
+    from warpsmith.simulator.api import SimulationResult
 
 __all__ = ["Kernel", "kernel"]
 
@@ -136,7 +136,7 @@ class Kernel:
 
     def cubin(self, **template: object) -> bytes:
         """Return the cubin that ptxas makes, through the disk cache."""
-        return rooms.toolchain().compile_ptx(self.ptx(**template), self.arch, name=self.__name__).cubin
+        return rooms.toolchain().compile_ptx(self.build(None, **template).text(), self.arch, name=self.__name__).cubin
 
     def sass(self, **template: object) -> object:
         """Return the listing of the machine code."""
@@ -144,7 +144,11 @@ class Kernel:
 
     def resources(self, **template: object) -> object:
         """Return registers, spills and memory of the compiled kernel."""
-        return rooms.toolchain().compile_ptx(self.ptx(**template), self.arch, name=self.__name__).resources[self.__name__]
+        return (
+            rooms.toolchain()
+            .compile_ptx(self.build(None, **template).text(), self.arch, name=self.__name__)
+            .resources[self.__name__]
+        )
 
     def __call__(self, *tensors: object, **template: object) -> Any:
         """Run the kernel: numpy arrays on the simulator. Outputs are allocated; one is returned alone, several as a tuple.

@@ -11,7 +11,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.tree import AddressOperand, Immediate, Name, PairOperand, VectorOperand
-from warpsmith.dsl.place import error
+from warpsmith.base.place import error
 from warpsmith.dsl.registers import NegPred, PipeRef, Reg, RegArray
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ __all__ = ["convert", "float_immediate", "guard"]
 def use(trace: TraceView, reg: Reg) -> None:
     """Raise when `reg` is not visible here: another kernel's, or of a scope that has ended."""
     scope = reg.scope
+    if not scope.open and scope.number == 0:
+        raise error(
+            f"undeclared register {reg.name}: it belongs to a kernel whose body has ended",
+            "registers live in the kernel that declares them",
+        )
     if not scope.open:
         raise error(
             f"undeclared register {reg.name}: the ptx.scope() that declared it has ended",
@@ -78,8 +83,9 @@ def _one(trace: TraceView, kind: str, value: object) -> Operand:
     if location is not None:
         base, offset = location()
         coordinates = getattr(value, "coordinates", None)
-        if kind == "symbol" and coordinates is None and isinstance(base, str) and not offset:
-            return _name(trace, kind, base)
+        if kind == "symbol" and coordinates is None and isinstance(base, str):
+            trace.check_name(base)
+            return Name(base, offset=offset)
         vector = None if coordinates is None else VectorOperand([_one(trace, "s32", c) for c in coordinates])
         if isinstance(base, Reg):
             use(trace, base)

@@ -43,6 +43,7 @@ class ScopeView(Protocol):
     """A scope as a register knows it."""
 
     open: bool
+    number: int
 
     @property
     def trace(self) -> TraceView:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, final, overload
 
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
-from warpsmith.dsl.place import error
 
 if TYPE_CHECKING:
     from warpsmith.base.ptx_types import PtxType

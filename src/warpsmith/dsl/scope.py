@@ -74,23 +74,6 @@ class Scope:
         self.body[:0] = grouped + self._declared
         self.open = False
 
-    def is_automatic(self, name: str) -> bool:
-        """Say whether `name` was made by this scope or one around it."""
-        scope: Scope | None = self
-        while scope is not None:
-            for declared, count in scope._counts.items():
-                prefix = scope._prefix(declared)
-                rest = name[len(prefix) :]
-                if name.startswith(prefix) and rest.isdigit() and int(rest) < count:
-                    return True
-            for d in scope._declared:
-                base, size = d.names[0]
-                rest = name[len(base) :]
-                if size is not None and name.startswith(base) and rest.isdigit() and int(rest) < size:
-                    return True
-            scope = scope.parent
-        return False
-
     def find(self, name: str) -> object | None:
         """Return what `name` means here: the innermost declaration, or None."""
         scope: Scope | None = self

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, final
 
+from warpsmith.base.place import error
 from warpsmith.dsl.address import Address, symbol_register
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import Reg, move
 from warpsmith.dsl.trace import current
 

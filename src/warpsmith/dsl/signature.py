@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warpsmith.assembly.ptx.special_registers import SPECIAL_REGISTERS
-from warpsmith.dsl.place import error
+from warpsmith.assembly.ptx.special_registers import special_register
+from warpsmith.base.place import error
 from warpsmith.dsl.registers import NegPred, PipeRef, Reg, RegArray
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def _integer(value: int) -> str:
 
 
 def _text(trace: TraceView, name: str) -> str:
-    if name in SPECIAL_REGISTERS:
-        return f"special {SPECIAL_REGISTERS[name]}"
+    if name[:1] == "%" and special_register(name) is not None:
+        return f"special {name}"
     if name == "_":
         return "_"
     found = trace.find(name)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
-from warpsmith.assembly.ptx.special_registers import SPECIAL_REGISTERS
-from warpsmith.base.ptx_types import TYPES
-from warpsmith.dsl.place import error
+from warpsmith.assembly.ptx.special_registers import special_register
+from warpsmith.base.place import error
 from warpsmith.dsl.registers import Reg
 from warpsmith.dsl.trace import current
 
@@ -16,12 +15,12 @@ __all__ = ["Dimensions", "Special", "ctaid_x", "ctaid_y", "special", "sreg"]
 def sreg(name: str) -> Reg:
     """Copy the special register called `name` (`%laneid`, `%clusterid.x`, …) into a fresh register and return that."""
     full = name if name.startswith("%") else f"%{name}"
-    kind = SPECIAL_REGISTERS.get(full)
-    if kind is None:
-        raise error(f"PTX has no special register {name}", "see PTX ISA chapter 10 for their names")
+    found = special_register(full)
+    if found is None or found.vector > 1:
+        raise error(f"PTX has no special register {name}", "see PTX ISA chapter 10; of a vector name an element: %tid.x")
     trace = current()
-    result = trace.new(TYPES[kind])
-    trace.emit(f"mov.{kind}", (result, full))
+    result = trace.new(found.type)
+    trace.emit(f"mov.{found.type}", (result, full))
     return result
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from warpsmith.base.errors import InputError
-from warpsmith.dsl.place import error
 from warpsmith.dsl.trace import current
 
 if TYPE_CHECKING:
@@ -78,13 +76,10 @@ class TensorSpec:
     def tma_desc(self) -> TmaDescriptorHandle:
         """Return the handle of the tensor's TMA descriptor; its address is loaded once, at the kernel's start."""
         if self._descriptor is None:
-            try:
-                self.tile.check_descriptor(self._env)
-            except InputError as e:
-                raise error(str(e), "give the Tile a tma_box=(rows, columns) that its layout allows") from None
+            self.tile.check_descriptor(self._env)
             trace = current()
             name = f"{self.name}_tma"
-            trace.declare_variable(name, "param", trace.root.place)
+            trace.declare_parameter(name, "b8")
             pointer = trace.root_register("u64")
             trace.emit_first("mov.b64", (pointer, name))
             trace.emit_first("cvta.param.u64", (pointer, pointer))

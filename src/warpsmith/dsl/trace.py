@@ -8,31 +8,37 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
-from warpsmith.assembly.ptx.special_registers import SPECIAL_REGISTERS
+from warpsmith.assembly.ptx.check import Symbol, check_instruction, register
+from warpsmith.assembly.ptx.check.symbols import special, variable
 from warpsmith.assembly.ptx.tree import Instruction, Label, Variable
 from warpsmith.assembly.ptx.tree import Scope as TreeScope
 from warpsmith.base.errors import WarpsmithError
+from warpsmith.base.place import error, shown_path, user_place
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.dsl.address import in_register
-from warpsmith.dsl.check import Plan, check_values, needed_version, plan_for
+from warpsmith.dsl.check import Plan, is_declared, operand_kinds, refuse, steps, values_matter
 from warpsmith.dsl.operands import convert, guard
-from warpsmith.dsl.place import error, user_place
 from warpsmith.dsl.registers import NegPred, Reg, RegArray
 from warpsmith.dsl.scope import AUTOMATIC, Scope
 from warpsmith.dsl.shared_memory import SharedMemory
 from warpsmith.dsl.signature import signature
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from warpsmith.assembly.ptx.tree import Statement
     from warpsmith.base.arch import Arch
+    from warpsmith.base.errors import Problem
     from warpsmith.base.ptx_types import PtxType
     from warpsmith.base.source import Place
 
 __all__ = ["Options", "Retrace", "Trace", "current"]
+
+_LABEL = Symbol("label")
+_VERSIONS = tuple((n // 10, n % 10) for n in range(60, 100))
+"""PTX versions tried for what no row knows: special registers."""
 
 _current: ContextVar[Trace | None] = ContextVar("warpsmith_trace", default=None)
 
@@ -97,6 +103,10 @@ class Trace:
         self.labels: dict[str, Place] = {}
         self._plans: dict[tuple[object, ...], Plan] = {}
         self.branches: list[tuple[str, Place]] = []
+        self.symbols: dict[str, Symbol] = {}
+        """Variables and parameters, as the checker knows them."""
+        self.automatic: dict[str, str] = {}
+        """Registers with names of our own → declared type."""
         self.spaces: dict[str, str] = {}
         """variable or parameter name -> state space."""
         self.parameter_types: dict[str, str] = {}
@@ -146,16 +156,18 @@ class Trace:
         """Return the register called `name`, or the space of the variable or parameter; None when undeclared."""
         return self.scope.find(name) or self.spaces.get(name)
 
-    def declare_variable(self, name: str, space: str, place: Place) -> None:
-        """Note a variable's name and space; raise when the name is taken."""
+    def declare_variable(self, name: str, space: str, type_name: str = "b8") -> None:
+        """Note a variable's name, space and type; raise when the name is taken."""
         if name in self.spaces:
             raise error(f"the name {name} is already declared", "choose another name, or leave `name` out")
         self.spaces[name] = space
+        self.symbols[name] = variable("variable", type_name, space, 1, None)
 
     def declare_parameter(self, name: str, kind: str) -> None:
         """Note a kernel parameter and its type."""
         self.spaces[name] = "param"
         self.parameter_types[name] = kind
+        self.symbols[name] = variable("parameter", kind, "param", 1, None)
 
     def space_of(self, name: str) -> str:
         """Return the state space of a declared variable, or of a local one; '' when unknown."""
@@ -164,12 +176,7 @@ class Trace:
 
     def check_name(self, name: str) -> None:
         """Raise for a name that means nothing here: no register, variable, parameter or special register."""
-        if (
-            name in self.spaces
-            or name in SPECIAL_REGISTERS
-            or self.scope.find(name) is not None
-            or self.scope.is_automatic(name)
-        ):
+        if name in self.spaces or special(name) is not None or self.scope.find(name) is not None or name in self.automatic:
             return
         if name == "_" or name == "WARP_SZ":
             return
@@ -181,12 +188,16 @@ class Trace:
     def new(self, dtype: PtxType) -> Reg:
         """Declare a register with a name of our own in the open scope."""
         scope = self.scope
-        return Reg(scope.automatic(dtype), dtype, scope)
+        name = scope.automatic(dtype)
+        self.automatic[name] = dtype.reg
+        return Reg(name, dtype, scope)
 
     def root_register(self, type_name: str) -> Reg:
         """Declare a register in the kernel's outermost scope."""
         dtype = TYPES[type_name]
-        return Reg(self.root.automatic(dtype), dtype, self.root)
+        name = self.root.automatic(dtype)
+        self.automatic[name] = dtype.reg
+        return Reg(name, dtype, self.root)
 
     def new_named(self, type_name: str) -> Reg:
         """Declare a register of the type called `type_name`."""
@@ -211,6 +222,8 @@ class Trace:
         if name is not None:
             for r in regs:
                 self._claim(r.name, r)
+        else:
+            self.automatic.update((r.name, dtype.reg) for r in regs)
         self.scope.declare(dtype.reg, base, count)
         return RegArray(base, dtype, regs)
 
@@ -228,68 +241,101 @@ class Trace:
     def emit(self, mnemonic: str, operands: Sequence[object], pred: Reg | NegPred | None = None) -> Instruction:
         """Append one instruction of the user's line to the open scope."""
         place = self.forced_place or user_place()
-        plan = self.plan(mnemonic, operands)
-        if "value" in plan.kinds or "symbol" in plan.kinds:
-            operands = [self._materialise(k, v) for k, v in zip(plan.kinds, operands, strict=True)]
-        converted = convert(self, plan.kinds, operands)
-        if plan.immediates or (plan.match is not None and plan.match.row.rules):
-            check_values(plan, mnemonic, operands, converted)
-        instruction = Instruction(mnemonic, converted, None if pred is None else guard(self, pred), None, place)
+        key = (mnemonic, *[signature(self, v) for v in operands])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._admit(mnemonic, operands, key[1:])
+        elif plan.values_matter:
+            self._verify(self._instruction(plan, mnemonic, operands, pred, place), plan.kinds)
+        instruction = self._instruction(plan, mnemonic, operands, pred, place)
         self.scope.body.append(instruction)
         if mnemonic[:3] == "bra":
             self.branches.append((str(operands[-1]), place))
         return instruction
 
-    def plan(self, mnemonic: str, operands: Sequence[object]) -> Plan:
-        """Return how to convert the operands, having checked them."""
-        key = (mnemonic, *[signature(self, v) for v in operands])
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = plan_for(mnemonic, key[1:], self.arch, self.version, self.fixed_version)
-            if plan.match is not None:
-                self.version = max(self.version, needed_version(plan.match))
-            self._plans[key] = plan
+    def _instruction(
+        self, plan: Plan, mnemonic: str, operands: Sequence[object], pred: Reg | NegPred | None, place: Place
+    ) -> Instruction:
+        if plan.addresses:
+            operands = [self._materialise(k, v) for k, v in zip(plan.kinds, operands, strict=True)]
+        return Instruction(
+            mnemonic, convert(self, plan.kinds, operands), None if pred is None else guard(self, pred), None, place
+        )
+
+    def _admit(self, mnemonic: str, operands: Sequence[object], signatures: tuple[Any, ...]) -> Plan:
+        """Check an instruction of a shape not seen before; raise the PTX version where it needs that."""
+        kinds = operand_kinds(mnemonic, signatures)
+        for i, kind in enumerate(kinds):
+            if kind[:8] == "too wide":
+                raise error(f"{mnemonic}: operand {i + 1} is {operands[i]}, which is {kind}")
+        plan = Plan(kinds, values_matter(mnemonic), "value" in kinds or "symbol" in kinds)
+        if not plan.addresses or all(k != "value" for k in kinds):
+            self._verify(Instruction(mnemonic, convert(self, kinds, operands)), kinds)
         return plan
+
+    def _verify(self, instruction: Instruction, kinds: tuple[str, ...]) -> None:
+        """Raise the checker's first complaint; before that try later PTX versions, if the kernel leaves them open."""
+        lookup = self._label_or_symbol if "label" in kinds else self.lookup
+        arch = str(self.arch)
+        problems = self.raise_version(
+            instruction.mnemonic, lambda version: check_instruction(instruction, lookup, version, arch)
+        )
+        if problems:
+            raise refuse(instruction, problems[0])
+
+    def raise_version(self, mnemonic: str, check: Callable[[tuple[int, int]], list[Problem]]) -> list[Problem]:
+        """Return what `check(PTX version)` finds; raise this kernel's version where that helps and it was left open."""
+        if not is_declared(mnemonic):
+            return []
+        problems = check(self.version)
+        if problems and not self.fixed_version:
+            for version in (*steps(mnemonic), *_VERSIONS):
+                if version > self.version and not (problems := check(version)):
+                    self.version = version
+                    break
+        return problems
+
+    def lookup(self, name: str) -> Symbol | None:
+        """Return what a name stands for here, for the checker."""
+        kind = self.automatic.get(name)
+        if kind is not None:
+            return register(kind)
+        found = self.scope.find(name)
+        if isinstance(found, Reg):
+            return register(found.type)
+        return self.symbols.get(name) or special(name)
+
+    def _label_or_symbol(self, name: str) -> Symbol | None:
+        return self.lookup(name) or _LABEL
 
     def _materialise(self, kind: str, value: object) -> object:
         """An address where a value is needed: put it into a register."""
         if kind == "symbol" and hasattr(value, "location"):
-            base, offset = value.location()  # type: ignore[attr-defined]
-            kind = "value" if offset or isinstance(base, Reg) else kind
+            kind = "value" if isinstance(value.location()[0], Reg) else kind  # type: ignore[attr-defined]
         return in_register(self, value) if kind == "value" else value
 
     def emit_first(self, mnemonic: str, operands: Sequence[object]) -> None:
         """Append one instruction to the prologue."""
-        converted = convert(self, self.plan(mnemonic, operands).kinds, operands)
-        self.prologue.append(Instruction(mnemonic, converted, None, None, user_place()))
+        plan = self._admit(mnemonic, operands, tuple(signature(self, v) for v in operands))
+        self.prologue.append(self._instruction(plan, mnemonic, operands, None, user_place()))
 
     def label(self, name: str) -> None:
         """Append a label; raise when the kernel has it already."""
-        if name in self.labels:
-            earlier = self.labels[name]
-            raise error(f"the label {name} is already set at {earlier}", "labels are unique in a kernel")
-        self.labels[name] = user_place()
+        self.note_label(name)
         self.scope.body.append(Label(name))
 
     def append(self, statement: Statement) -> None:
         """Append any other statement."""
         self.scope.body.append(statement)
 
-    def append_parsed(self, statements: list[Statement]) -> None:
-        """Append statements read from text, as the user's line; what they declare is known from here on."""
-        place = self.forced_place or user_place()
-        for s in statements:
-            self._adopt(s, place)
-        self.scope.body.extend(statements)
-
-    def _adopt(self, s: Statement, place: Place) -> None:
-        if isinstance(s, Instruction):
-            s.place = place
-        elif isinstance(s, TreeScope):
-            for inner in s.body:
-                self._adopt(inner, place)
-        elif isinstance(s, Label):
-            self.labels[s.name] = place
+    def note_label(self, name: str) -> None:
+        """Note a label; raise when the kernel has it already."""
+        if name in self.labels:
+            earlier = self.labels[name]
+            raise error(
+                f"the label {name} is already set at {shown_path(earlier.file)}:{earlier.line}", "labels are unique in a kernel"
+            )
+        self.labels[name] = user_place()
 
     def open_scope(self) -> Scope:
         """Open a `{ }` block."""

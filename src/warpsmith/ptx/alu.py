@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import PtxType
 from warpsmith.dsl.address import address
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.trace import current
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from warpsmith.dsl.place import error
+from warpsmith.base.place import error
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.trace import current
 

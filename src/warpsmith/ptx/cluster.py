@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.dsl.address import in_register
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.special import sreg
 from warpsmith.dsl.trace import current

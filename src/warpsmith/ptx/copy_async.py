@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
+from warpsmith.base.place import error
 from warpsmith.dsl.address import address
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.trace import current
 from warpsmith.ptx.copy_bulk import Bulk

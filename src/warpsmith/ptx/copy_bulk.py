@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import final
 
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.dsl.address import TensorAddress, address, locate
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.tensor import TensorSpec, TmaDescriptorHandle
 from warpsmith.dsl.trace import current

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.dsl.address import Address, address, in_register
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.trace import current
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import PtxType
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.trace import current
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES, PtxType
 from warpsmith.dsl.address import Address
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import Reg
 from warpsmith.dsl.tensor import TensorSpec
 from warpsmith.dsl.trace import current

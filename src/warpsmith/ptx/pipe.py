@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
+from warpsmith.base.place import error
 from warpsmith.dsl.chain import word
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.trace import current
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import Reg, move
 from warpsmith.dsl.trace import current
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from warpsmith.assembly.ptx.parser import parse
 from warpsmith.assembly.ptx.tree import Pragma, Variable
 from warpsmith.base.errors import InputError, PtxError
+from warpsmith.base.place import error, user_place
 from warpsmith.base.ptx_types import PtxType
 from warpsmith.base.source import Place
-from warpsmith.dsl.place import error, user_place
+from warpsmith.dsl.adopt import adopt
 from warpsmith.dsl.trace import current
 
 __all__ = ["file_", "loc", "pragma", "raw", "var"]
@@ -26,7 +27,7 @@ def raw(text: str) -> None:
     except (PtxError, InputError) as e:
         problems = [p.message for p in e.problems] if isinstance(e, PtxError) else [str(e)]
         raise error(f"ptx.raw: {'; '.join(problems)}", f"in the text {text.strip()!r}") from None
-    trace.append_parsed(module.entry("raw").body or [])
+    adopt(trace, module.entry("raw").body or [], trace.forced_place or user_place())
 
 
 _SPACES = ("shared", "global", "const", "local", "param")
@@ -50,7 +51,7 @@ def var(
     if linking not in (None, "extern", "visible", "weak", "common"):
         raise error(f"unknown linking {linking!r}", "write extern, visible, weak or common")
     trace = current()
-    trace.declare_variable(name, state_space, user_place())
+    trace.declare_variable(name, state_space, dtype.name)
     shape = [] if size is None else [size or None]
     node = Variable(state_space, dtype.name, name, shape, align=align, linkage=linking or "")
     if state_space in ("global", "const") or linking:

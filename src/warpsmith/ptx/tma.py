@@ -5,7 +5,7 @@ Give `row` and `col` of the matrix, or `coords=(0, row, col / 64)` as the descri
 
 from __future__ import annotations
 
-from warpsmith.dsl.place import error
+from warpsmith.base.place import error
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.trace import current
 from warpsmith.ptx.cluster import rank

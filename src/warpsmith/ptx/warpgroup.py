@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpsmith.dsl.place import error
+from warpsmith.base.place import error
 from warpsmith.dsl.registers import NegPred, PipeRef, Reg
 from warpsmith.dsl.trace import current
 

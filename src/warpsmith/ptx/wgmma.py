@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from warpsmith.base.matrix_layout import GmmaLayout, Major, pick_gmma_layout
+from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES, PtxType
 from warpsmith.dsl.address import in_register
-from warpsmith.dsl.place import error
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.trace import current
 

@@ -1,4 +1,7 @@
-"""Where the user stands: the innermost Python frame outside the DSL, as a `Place` or as an error message."""
+"""Where the user stands: the innermost Python frame outside the DSL, as a `Place` or as an error message.
+
+It lives in `base` because tiles, too, are declared at a user's line.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["error", "place_error", "shown_path", "user_frame", "user_place"]
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_ROOMS = ("dsl" + os.sep, "ptx" + os.sep, "reg.py", "smem.py", "debugkit")
+_ROOMS = ("base" + os.sep, "dsl" + os.sep, "ptx" + os.sep, "reg.py", "smem.py", "debugkit")
 
 _internal: dict[str, bool] = {}
 """file name of a code object -> whether it belongs to the DSL."""

@@ -1,0 +1,332 @@
+"""Typical mistakes are caught at the user's Python line, before ptxas: the whole message."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from warpsmith import Layout, Tile, kernel, ptx, reg, smem, types
+from warpsmith.base.errors import InputError, KernelError
+from warpsmith.types import b16, bf16, f16, f32, u32, u64
+
+
+def test_wrong_operand_type(mistake):
+    def body():
+        a, f = reg.scalar(u32, 1), reg.scalar(f32, 1.0)
+        ptx.inst.add.u32(a, a, f)
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: add.u32: `%f0` is .f32, an operand of type .u32 is wanted (.b32, .u32, .s32, .f16x2)\n"
+        "          ptx.inst.add.u32(a, a, f)\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^"
+    )
+
+
+def test_undeclared_register(mistake):
+    def body():
+        a = reg.scalar(u32)
+        ptx.inst.add.u32(a, a, "%r99")
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: undeclared register %r99\n"
+        '          ptx.inst.add.u32(a, a, "%r99")\n'
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: declare it first: reg.scalar(dtype, name=…), or pass the Reg itself"
+    )
+
+
+def test_register_of_a_scope_that_has_ended(mistake):
+    def body():
+        with ptx.scope():
+            a = reg.scalar(u32)
+        ptx.inst.add.u32(a, a, 1)
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: undeclared register %ru1_0: the ptx.scope() that declared it has ended\n"
+        "          ptx.inst.add.u32(a, a, 1)\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: declare it before the scope"
+    )
+
+
+def test_register_of_another_kernel(mistake):
+    kept = []
+
+    @kernel
+    def other():
+        kept.append(reg.scalar(u32))
+
+    other.build()
+
+    def body():
+        kept[0] += 1
+
+    assert mistake(body).startswith(
+        "test_mistakes.py: error: undeclared register %ru0: it belongs to a kernel whose body has ended\n"
+    )
+
+
+def test_predicate_missing(mistake):
+    def body():
+        a = reg.scalar(u32, 1)
+        with ptx.if_(a):
+            ptx.ret()
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: ptx.if_ needs a predicate, and %ru0 is u32\n"
+        "          with ptx.if_(a):\n"
+        "               ^^^^^^^^^^\n"
+        "  hint: compare it: ptx.if_(%ru0 != 0)"
+    )
+
+
+def test_guard_that_is_no_predicate(mistake):
+    def body():
+        a = reg.scalar(u32, 1)
+        ptx.inst.add.u32(a, a, 1, pred=a)
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: pred= needs a predicate, and %ru0 is u32\n"
+        "          ptx.inst.add.u32(a, a, 1, pred=a)\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: write pred=(%ru0 != 0)"
+    )
+
+
+def test_register_in_a_python_test(mistake):
+    def body():
+        a = reg.scalar(u32, 1)
+        if a == 3:
+            ptx.ret()
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: the register %p0 has no value while the kernel is traced, so Python cannot test it\n"
+        "          if a == 3:\n"
+        "             ^^^^^^\n"
+        "  hint: write `with ptx.if_(p):` for a test at run time"
+    )
+
+
+def test_unknown_modifier(mistake):
+    def body():
+        a = reg.scalar(f32, 1.0)
+        ptx.inst.fma.rx.f32(a, a, a, a)
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: fma.rx.f32: `fma` has no modifier `.rx`\n"
+        "          ptx.inst.fma.rx.f32(a, a, a, a)\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: closest form: fma.rnd{$RND}.ftz?.sat?.f32"
+    )
+
+
+def test_unknown_instruction(mistake):
+    def body():
+        a = reg.scalar(f32, 1.0)
+        ptx.inst.fmad.rn.f32(a, a, a, a)
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: fmad.rn.f32: unknown instruction `fmad`\n"
+        "          ptx.inst.fmad.rn.f32(a, a, a, a)\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: did you mean `mad`?"
+    )
+
+
+def test_not_available_on_the_architecture(mistake):
+    def body():
+        ptx.wgmma.fence()
+
+    assert mistake(body, arch="sm_80") == (
+        "test_mistakes.py: error: wgmma.fence.sync.aligned: `wgmma` needs sm_90a, the target is sm_80\n"
+        "          ptx.wgmma.fence()\n"
+        "          ^^^^^^^^^^^^^^^^^\n"
+        "  hint: choose another arch= in @kernel, or another instruction"
+    )
+
+
+def test_not_available_in_the_ptx_version(mistake):
+    def body():
+        a = reg.scalar(f32, 1.0)
+        ptx.inst.max.f32(a, a, a, a)
+
+    assert mistake(body, arch="sm_100a", version=(8, 6)) == (
+        "test_mistakes.py: error: max.f32: `max` needs PTX 8.8, the module is 8.6\n"
+        "          ptx.inst.max.f32(a, a, a, a)\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: leave version= out of @kernel, or write version=(8, 8)"
+    )
+    assert ".version 8.8" in kernel(arch="sm_100a")(body).ptx()
+
+
+def test_ptx_version_without_the_architecture():
+    with pytest.raises(InputError, match=r"^PTX 8\.0 does not have sm_100a; the first version is 8\.6$"):
+        kernel(arch="sm_100a", version=(8, 0))
+
+
+def test_unbalanced_scope(mistake):
+    def body():
+        ptx.scope().__enter__()
+        ptx.ret()
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: unbalanced scope: this ptx.scope() is still open at the end of the kernel\n"
+        "          ptx.scope().__enter__()\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: open it with `with ptx.scope():`"
+    )
+
+
+def test_scope_left_open_in_a_branch(mistake):
+    def body():
+        with ptx.if_(ptx.special.tid.x() == 0):
+            ptx.scope().__enter__()
+
+    assert "unbalanced scope: a ptx.scope() opened inside ptx.if_ is still open at its end" in mistake(body)
+
+
+def test_shared_memory_over_the_limit(mistake):
+    def body():
+        smem.alloc(f32, (4, 128, 128), name="tiles")
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: shared memory over the limit: tiles (262144 bytes) brings the kernel to 262144 bytes, "
+        "sm_90 has 232448\n"
+        '          smem.alloc(f32, (4, 128, 128), name="tiles")\n'
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: use fewer stages or smaller tiles"
+    )
+
+
+def test_tile_shape_a_descriptor_cannot_have():
+    with pytest.raises(KernelError) as caught:
+        Tile(256, 256, bf16, Layout.TMA_128B, tma_box=(64, 128))
+    assert re.sub(r"^\S*?(\w+\.py):\d+:\d+:", r"\1:", str(caught.value)) == (
+        "test_mistakes.py: error: Tile: TMA_128B needs an inner box extent of at most 128 bytes, and 128 x bf16 is 256; "
+        "write tma_box=(…, 64)\n"
+        "          Tile(256, 256, bf16, Layout.TMA_128B, tma_box=(64, 128))\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"
+    )
+
+
+def test_wgmma_tile_without_a_layout(mistake):
+    def body():
+        smem.wgmma_tile(bf16, (64, 24))
+
+    assert (
+        "error: a wgmma tile has rows of 16, 32, 64 or a multiple of 128 bytes, and 24 elements of 2 bytes are 48"
+        in mistake(body)
+    )
+
+
+def test_float_immediate_in_an_integer_instruction(mistake):
+    def body():
+        a = reg.scalar(u32, 1)
+        ptx.inst.add.u32(a, a, 1.5)
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: add.u32: `1.5` is a floating-point constant, type .u32 is wanted\n"
+        "          ptx.inst.add.u32(a, a, 1.5)\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: write an int"
+    )
+
+
+def test_float_in_an_integer_operator(mistake):
+    def body():
+        reg.scalar(u32, 1) + 1.5
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: a float (1.5) in the integer operation `+` on %ru0 of type u32\n"
+        "          reg.scalar(u32, 1) + 1.5\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: write an int"
+    )
+
+
+def test_operator_on_floats(mistake):
+    def body():
+        reg.scalar(f32, 1.0) + reg.scalar(f32, 2.0)
+
+    assert mistake(body).splitlines()[-1] == ("  hint: write the instruction: ptx.inst.add.rn.f32(d, a, b) says how it rounds")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ptx.bar.sync(1, 100), "wrong barrier argument: a barrier counts whole warps, and 100 is no multiple of 32"),
+        (lambda: ptx.bar.sync(16), "a CTA has the barriers 0 to 15, and this is 16"),
+        (lambda: ptx.bar.sync("1"), "wrong barrier argument: the number is an int or a register, not str"),
+        (
+            lambda: ptx.mbarrier.init(smem.mbarrier(1)[0], 0),
+            "wrong barrier argument: an mbarrier counts 1 to 1048575 arrivals, not 0",
+        ),
+        (lambda: ptx.mbarrier.wait(smem.mbarrier(1)[0], 2), "a phase parity is 0, 1 or a register, not 2"),
+        (lambda: smem.mbarrier(2)[2], "barrier 2 is outside mbar with its 2 barriers"),
+        (
+            lambda: ptx.mbarrier.arrive(reg.scalar(u64, 0)),
+            "wrong barrier argument: %rdu0 is u64, and a barrier's address is a 32-bit shared address",
+        ),
+        (
+            lambda: ptx.mbarrier.arrive_expect_tx(smem.mbarrier(1)[0], 1 << 20),
+            "wrong barrier argument: an mbarrier counts up to 1048575 pending bytes, not 1048576",
+        ),
+        (lambda: ptx.setmaxnreg(250), "setmaxnreg takes a multiple of 8 from 24 to 256, not 250"),
+        (lambda: ptx.cp.async_.cg(smem.base(), reg.scalar(u64, 0), 8), "cp.async.cg copies 16 bytes, not 8"),
+        (lambda: ptx.bra("nowhere"), "no label nowhere in this kernel"),
+        (lambda: (ptx.label("x"), ptx.label("x")), "the label x is already set at "),
+        (lambda: reg.scalar(u32, 1 << 33), "mov.u32: operand 2 is 8589934592, which is too wide for 32 bits"),
+        (lambda: reg.scalar(u32, name="1x"), "'1x' is no PTX identifier"),
+        (lambda: [reg.scalar(u32, name="x") for _ in range(2)], "the name x is already declared in this scope"),
+        (lambda: ptx.sreg("%tid.q"), "PTX has no special register %tid.q"),
+        (lambda: reg.array(u32, 4)[4], "index 4 is outside the register array %aru0_ of 4"),
+        (lambda: ptx.else_().__enter__(), "ptx.else_() must directly follow the `with ptx.if_(…)` block it belongs to"),
+        (lambda: ptx.raw("add.u32 %a"), "ptx.raw: "),
+        (lambda: smem.alloc(f16, (4, 4), swizzle="256B"), "unknown swizzle '256B'"),
+        (lambda: smem.alloc(f16, (4, 4))[5], "slice 5 is outside the first dimension of (4, 4)"),
+        (lambda: reg.scalar(u32, 1) << 32, "a shift of a 32-bit register by 32"),
+        (lambda: ptx.addr(reg.scalar(b16), 4), "%rs0 of type b16 cannot hold an address"),
+        (lambda: ptx.inst.add.u32(reg.scalar(u32), 1), "`add.u32` takes 3 operands, 2 given"),
+    ],
+)  # fmt: skip
+def test_message(mistake, call, message):
+    assert f"error: {message}" in mistake(lambda: call())
+
+
+def test_outside_a_kernel():
+    with pytest.raises(KernelError, match="error: this call emits an instruction, and no kernel is being traced"):
+        reg.scalar(u32)
+
+
+def test_range_left_by_break(mistake):
+    def body():
+        for _ in ptx.range_(0, 4):
+            break
+
+    assert "the ptx.range_ loop was left by `break` or `return`, so its end is missing" in mistake(body)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scale_a": 2}, "wgmma: scale_a is 1 or -1, not 2"),
+        ({"trans_a": 1, "a": "registers"}, "wgmma: A in registers cannot be transposed (trans_a=1)"),
+        ({"dtype": "e4m3", "trans_b": 1}, "wgmma of e4m3 reads both operands K-major: trans_a and trans_b are 0"),
+        ({"dtype": "s8", "scale_b": -1}, "wgmma of s8 has no scale_a and scale_b"),
+        ({"a_k_offset": 8}, "a_k_offset is a number of bytes, a multiple of 16, not 8"),
+        ({"a": "registers", "a_k_offset": 32}, "a_k_offset moves a descriptor on; A is in registers"),
+    ],
+)
+def test_wgmma_arguments_have_effect_or_are_refused(mistake, arguments, message):
+    def body():
+        options = dict(arguments)
+        dtype = getattr(types, options.pop("dtype", "bf16"))
+        a = reg.array(types.b32, 4) if options.pop("a", "") else reg.scalar(u64, 0)
+        out = types.s32 if dtype is types.s8 else f32
+        ptx.wgmma.mma_async(
+            shape=(64, 64, 32 if dtype.bits == 8 else 16), dtype_d=out, dtype_a=dtype, dtype_b=dtype,
+            d=reg.wgmma_frag(n=64, dtype=out), a=a, b=reg.scalar(u64, 0), **options,
+        )  # fmt: skip
+
+    assert f"error: {message}" in mistake(body)
