@@ -15,28 +15,34 @@ if TYPE_CHECKING:
     from warpsmith.dsl.arch import detect_arch
     from warpsmith.dsl.intrinsic import intrinsic
     from warpsmith.dsl.kernel import Kernel, kernel
+    from warpsmith.simulator import SimulationResult, TensorMap, ptr, simulate
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Kernel", "Layout", "Tile", "__version__", "detect_arch", "findings", "intrinsic", "kernel", "ptx", "reg", "smem", "specs",
-    "types", "wgmma_layout",
+    "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "__version__", "detect_arch", "findings", "intrinsic",
+    "kernel", "ptr", "ptx", "reg", "simulate", "smem", "specs", "types", "wgmma_layout",
 ]  # fmt: skip
 
 _MODULES = ("debugkit", "findings", "kernels", "ptx", "reg", "smem", "specs", "testing", "types", "wgmma_layout")
 _NAMES = {
-    "Kernel": "warpsmith.dsl.kernel", "Layout": "warpsmith.base.layout",
-    "Tile": "warpsmith.base.tile", "detect_arch": "warpsmith.dsl.arch", "intrinsic": "warpsmith.dsl.intrinsic",
-    "kernel": "warpsmith.dsl.kernel",
-}  # fmt: skip
-"""exported name -> module that has it; imported when first asked for."""
+    "warpsmith.base.layout": ("Layout",),
+    "warpsmith.base.tile": ("Tile",),
+    "warpsmith.dsl.arch": ("detect_arch",),
+    "warpsmith.dsl.intrinsic": ("intrinsic",),
+    "warpsmith.dsl.kernel": ("Kernel", "kernel"),
+    "warpsmith.simulator": ("SimulationResult", "TensorMap", "ptr", "simulate"),
+}
+"""module -> names it exports; imported when one is first asked for."""
+
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"warpsmith.{name}")
-    if name in _NAMES:
-        value = getattr(import_module(_NAMES[name]), name)
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'warpsmith' has no attribute {name!r}")

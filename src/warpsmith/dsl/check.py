@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, final
 
-from warpsmith.assembly.ptx.isa import match, rows
+from warpsmith.assembly.ptx.isa import match
 from warpsmith.assembly.ptx.tree import Immediate
 from warpsmith.base.place import error
 
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from warpsmith.base.errors import Problem
     from warpsmith.dsl.signature import Signature
 
-__all__ = ["Plan", "is_declared", "operand_kinds", "refuse", "steps", "values_matter"]
-
-_PENDING = ("bra", "brx", "ret", "exit", "call", "trap", "brkpt")
+__all__ = ["Plan", "operand_kinds", "refuse", "steps", "values_matter"]
 
 _INTEGERS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "big": 128}
 
@@ -58,7 +56,7 @@ def operand_kinds(mnemonic: str, signatures: tuple[Signature, ...]) -> tuple[str
     """Return how to convert each operand, by the declared form that comes nearest in number and shape of operands."""
     forms = sorted(match(mnemonic), key=lambda m: _distance(m, signatures))
     if not forms:
-        return ("label" if mnemonic.startswith("bra") else "",) * len(signatures)
+        return ("",) * len(signatures)
     slots = forms[0].operands
     opcode = mnemonic.partition(".")[0]
     return tuple(_kind(opcode, slots[i], s) if i < len(slots) else "" for i, s in enumerate(signatures))
@@ -94,12 +92,6 @@ def _kind(opcode: str, slot: OperandSlot, sig: Signature) -> str:
         if slot.kind == "value" and slot.type.kind in ("bits", "unsigned", "signed") and _INTEGERS[sig] > bits:
             return f"too wide for {bits} bits"
     return ""
-
-
-def is_declared(mnemonic: str) -> bool:
-    """Say whether the opcode has rows, or is unknown to PTX."""
-    opcode = mnemonic.partition(".")[0]
-    return bool(rows(opcode)) or opcode not in _PENDING
 
 
 def refuse(instruction: Instruction, problem: Problem) -> Exception:

@@ -18,7 +18,7 @@ from warpsmith.base.errors import WarpsmithError
 from warpsmith.base.place import error, shown_path, user_place
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.dsl.address import in_register
-from warpsmith.dsl.check import Plan, is_declared, operand_kinds, refuse, steps, values_matter
+from warpsmith.dsl.check import Plan, operand_kinds, refuse, steps, values_matter
 from warpsmith.dsl.operands import convert, guard
 from warpsmith.dsl.registers import NegPred, Reg, RegArray
 from warpsmith.dsl.scope import AUTOMATIC, Scope
@@ -285,8 +285,6 @@ class Trace:
 
     def raise_version(self, mnemonic: str, check: Callable[[tuple[int, int]], list[Problem]]) -> list[Problem]:
         """Return what `check(PTX version)` finds; raise this kernel's version where that helps and it was left open."""
-        if not is_declared(mnemonic):
-            return []
         problems = check(self.version)
         if problems and not self.fixed_version:
             for version in (*steps(mnemonic), *_VERSIONS):

@@ -105,7 +105,8 @@ def _name_fault(operand: Name, slot: OperandSlot, opcode: str, lookup: Lookup) -
     if operand.name == "_":
         if slot.direction == "read":
             return "`_` takes a result, it cannot be read"
-        return "" if slot.sink or slot.pair is not None else "the result may not be dropped with `_` here"
+        sink = slot.sink or slot.pair is not None or slot.name == "_"
+        return "" if sink else "the result may not be dropped with `_` here"
     symbol = lookup(operand.name)
     if symbol is None:
         return "`{}` is not declared"
