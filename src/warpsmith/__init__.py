@@ -6,8 +6,8 @@ Everything is imported lazily: `import warpsmith` costs milliseconds and needs n
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # importing `typing` for the real one would take most of the time of `import warpsmith`
 if TYPE_CHECKING:
     from warpsmith import findings, ptx, reg, smem, specs, types, wgmma_layout
     from warpsmith.base.layout import Layout

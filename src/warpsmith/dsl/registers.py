@@ -282,6 +282,8 @@ def _other(symbol: str, a: Reg, b: object) -> object:
         raise error(f"a float ({b}) in the integer operation `{symbol}` on {a.name} of type {a.dtype}", "write an int")
     if _is_reg(b):
         return b
+    if isinstance(b, str):
+        raise error(f"the dimension {b!r} has no value in this trace", f"give it one: k.ptx({b}=…)")
     raise error(f"`{symbol}` needs a register or an int at its right, not {type(b).__name__}")
 
 
