@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from warpsmith import Tile, kernel, ptx, reg, smem
+from warpsmith.base.errors import InputError
 from warpsmith.kernels.ring import Ring
 from warpsmith.specs import Layout
 from warpsmith.types import b32, f32, from_name, pred, u32, u64
@@ -208,18 +209,18 @@ class Consumer:
 def _check(c: Config) -> None:
     for name in ("m", "n", "k"):
         if getattr(c, name) < 1:
-            raise ValueError(f"gemm: {name}={getattr(c, name)} must be at least 1")
+            raise InputError(f"gemm: {name}={getattr(c, name)} must be at least 1")
     for name in ("n", "k"):
         if getattr(c, name) % 8:
-            raise ValueError(f"gemm: {name}={getattr(c, name)}; rows must be multiples of 16 bytes, use a multiple of 8")
+            raise InputError(f"gemm: {name}={getattr(c, name)}; rows must be multiples of 16 bytes, use a multiple of 8")
     if c.dtype not in ("f16", "bf16"):
-        raise ValueError(f"gemm: dtype {c.dtype!r} is not supported; use 'f16' or 'bf16'")
+        raise InputError(f"gemm: dtype {c.dtype!r} is not supported; use 'f16' or 'bf16'")
     if c.layout not in ("nt", "nn"):
-        raise ValueError(f"gemm: layout {c.layout!r} is not supported; use 'nt' (B is [n, k]) or 'nn' (B is [k, n])")
+        raise InputError(f"gemm: layout {c.layout!r} is not supported; use 'nt' (B is [n, k]) or 'nn' (B is [k, n])")
     if c.columns % 64 or not 64 <= c.columns <= 256:
-        raise ValueError(f"gemm: {c.columns} columns a work item; use 64, 128, 192 or 256")
+        raise InputError(f"gemm: {c.columns} columns a work item; use 64, 128, 192 or 256")
     if SharedMap(c).size > 227 * 1024:
-        raise ValueError(f"gemm: {SharedMap(c).size} bytes of shared memory; use fewer stages or columns (at most 232448)")
+        raise InputError(f"gemm: {SharedMap(c).size} bytes of shared memory; use fewer stages or columns (at most 232448)")
 
 
 @cache

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from warpsmith import Tile, kernel, ptx, reg, smem
+from warpsmith.base.errors import InputError
 from warpsmith.specs import Layout
 from warpsmith.types import b32, b64, f32, from_name, pred, u32, u64
 
@@ -71,11 +72,11 @@ def _cta_sum(value: Any, thread: Any, base: Any) -> None:
 
 def _check(c: Config) -> None:
     if c.columns % WIDTH or c.columns < WIDTH:
-        raise ValueError(f"rms_norm: {c.columns} columns; a row is read 16 bytes at a time, use a multiple of {WIDTH}")
+        raise InputError(f"rms_norm: {c.columns} columns; a row is read 16 bytes at a time, use a multiple of {WIDTH}")
     if c.dtype not in ("f16", "bf16"):
-        raise ValueError(f"rms_norm: dtype {c.dtype!r} is not supported; use 'f16' or 'bf16'")
+        raise InputError(f"rms_norm: dtype {c.dtype!r} is not supported; use 'f16' or 'bf16'")
     if c.rows < 1:
-        raise ValueError(f"rms_norm: rows={c.rows} must be at least 1")
+        raise InputError(f"rms_norm: rows={c.rows} must be at least 1")
 
 
 @cache

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from warpsmith import Tile, kernel, ptx, reg, smem
+from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention.softmax import (
     RowState,
     mask_scores,
@@ -300,11 +301,11 @@ def _store_lse(c: Config, lanes: Lanes, state: RowState, half: int, first_row: A
 
 def _check(c: Config) -> None:
     if c.dim not in (64, 128):
-        raise ValueError(f"attention: head dimension {c.dim} is not supported; use 64 or 128")
+        raise InputError(f"attention: head dimension {c.dim} is not supported; use 64 or 128")
     if c.dtype not in ("f16", "bf16"):
-        raise ValueError(f"attention: dtype {c.dtype!r} is not supported; use 'f16' or 'bf16'")
+        raise InputError(f"attention: dtype {c.dtype!r} is not supported; use 'f16' or 'bf16'")
     if c.sequence < 1 or c.heads < 1:
-        raise ValueError(f"attention: heads={c.heads} and sequence={c.sequence} must be at least 1")
+        raise InputError(f"attention: heads={c.heads} and sequence={c.sequence} must be at least 1")
 
 
 def _body(c: Config, q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:

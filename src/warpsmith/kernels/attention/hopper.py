@@ -26,6 +26,7 @@ from functools import cache
 from typing import Any
 
 from warpsmith import Tile, kernel, ptx, reg, smem
+from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention.softmax import (
     RowState,
     mask_scores,
@@ -471,17 +472,17 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
 
 def _check(c: Config) -> None:
     if c.dim not in (64, 128):
-        raise ValueError(f"attention: head dimension {c.dim} is not supported; use 64 or 128")
+        raise InputError(f"attention: head dimension {c.dim} is not supported; use 64 or 128")
     if c.dtype not in ("f16", "bf16"):
-        raise ValueError(f"attention: dtype {c.dtype!r} is not supported; use 'f16' or 'bf16'")
+        raise InputError(f"attention: dtype {c.dtype!r} is not supported; use 'f16' or 'bf16'")
     if c.consumers == 3 and c.dim == 128:
-        raise ValueError("attention: three consumers at head dimension 128 need more registers than 160 a thread; use 2")
+        raise InputError("attention: three consumers at head dimension 128 need more registers than 160 a thread; use 2")
     if c.consumers not in _REGISTERS:
-        raise ValueError(f"attention: {c.consumers} consumer warpgroups are not supported; use 2 or 3")
+        raise InputError(f"attention: {c.consumers} consumer warpgroups are not supported; use 2 or 3")
     if c.sequence < 1 or c.heads < 1:
-        raise ValueError(f"attention: heads={c.heads} and sequence={c.sequence} must be at least 1")
+        raise InputError(f"attention: heads={c.heads} and sequence={c.sequence} must be at least 1")
     if c.keys % 16 or not 16 <= c.keys <= 256:
-        raise ValueError(f"attention: {c.keys} keys a tile; wgmma takes multiples of 16 from 16 to 256")
+        raise InputError(f"attention: {c.keys} keys a tile; wgmma takes multiples of 16 from 16 to 256")
 
 
 @cache

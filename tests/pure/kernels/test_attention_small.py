@@ -1,0 +1,48 @@
+"""The attention kernels on the simulator, one short problem each; every length and type is in `tests/slow/kernels`."""
+
+import numpy as np
+import pytest
+
+from warpsmith.base.errors import InputError
+from warpsmith.kernels.attention import ampere, hopper
+from warpsmith.kernels.attention.reference import attention
+
+
+@pytest.mark.parametrize(
+    ("module", "config"),
+    [
+        (ampere, ampere.Config(1, 129, causal=True)),
+        (hopper, hopper.Config(2, 129, causal=True, multiprocessors=2)),
+        (hopper, hopper.Config(1, 200, dim=128)),
+    ],
+    ids=["ampere", "hopper", "hopper-128"],
+)
+def test_agrees_with_float64(module, config):
+    rng = np.random.default_rng(1)
+    q, k, v = (rng.standard_normal((config.heads, config.sequence, config.dim)).astype(np.float16) for _ in range(3))
+    result = module.build(config).simulate(q, k, v)
+    assert [str(f) for f in result.findings] == []
+    o, lse = result.outputs
+    want, want_lse = attention(q, k, v, causal=config.causal)
+    assert np.abs(o.astype(np.float64) - want).max() <= 4e-3
+    assert np.abs(lse - want_lse).max() <= 4e-3
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (hopper.Config(1, 64, 96), "attention: head dimension 96 is not supported; use 64 or 128"),
+        (hopper.Config(1, 64, dtype="f32"), "attention: dtype 'f32' is not supported; use 'f16' or 'bf16'"),
+        (hopper.Config(1, 64, consumers=4), "attention: 4 consumer warpgroups are not supported; use 2 or 3"),
+        (
+            hopper.Config(1, 64, 128, consumers=3),
+            "attention: three consumers at head dimension 128 need more registers than 160 a thread; use 2",
+        ),
+        (hopper.Config(0, 64), "attention: heads=0 and sequence=64 must be at least 1"),
+        (hopper.Config(1, 64, keys=72), "attention: 72 keys a tile; wgmma takes multiples of 16 from 16 to 256"),
+    ],
+)
+def test_refuses_by_name(config, message):
+    with pytest.raises(InputError) as caught:
+        hopper.build(config)
+    assert str(caught.value) == message

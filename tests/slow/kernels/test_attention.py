@@ -1,0 +1,53 @@
+"""Both attention kernels on the simulator against float64 attention."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from warpsmith.kernels.attention import ampere, hopper
+from warpsmith.kernels.attention.reference import attention
+
+LIMIT = {"f16": 4e-3, "bf16": 3e-2}
+DTYPE = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
+
+
+def run(module, config, **options):
+    rng = np.random.default_rng(config.sequence)
+    shape = (config.heads, config.sequence, config.dim)
+    q, k, v = (rng.standard_normal(shape).astype(DTYPE[config.dtype]) for _ in range(3))
+    result = module.build(config).simulate(q, k, v, **options)
+    assert [str(f) for f in result.findings] == []
+    assert result.completed
+    o, lse = result.outputs
+    want, want_lse = attention(q, k, v, causal=config.causal, scale=config.scale)
+    assert np.abs(o.astype(np.float64) - want).max() <= LIMIT[config.dtype]
+    assert np.abs(lse - want_lse).max() <= LIMIT[config.dtype]
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("dim", [64, 128])
+@pytest.mark.parametrize("sequence", [1, 64, 127, 128, 129, 512, 1000])
+class TestAgainstFloat64:
+    def test_ampere(self, sequence, dim, dtype, causal):
+        run(ampere, ampere.Config(1, sequence, dim, dtype, causal))
+
+    def test_hopper(self, sequence, dim, dtype, causal):
+        run(hopper, hopper.Config(1, sequence, dim, dtype, causal))
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("sequence", [64, 129, 512])
+def test_hopper_with_three_consumers(sequence, causal):
+    run(hopper, hopper.Config(2, sequence, 64, "f16", causal, consumers=3, multiprocessors=2))
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+def test_hopper_options(causal):
+    run(hopper, hopper.Config(2, 300, 64, "f16", causal, emulated=4, threshold=8.0, keys=64, stages=3, multiprocessors=3))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_schedules_have_no_findings(seed):
+    run(hopper, hopper.Config(1, 300, 64, "f16", True, multiprocessors=2), schedule="random", seed=seed)
+    run(ampere, ampere.Config(1, 200, 64, "bf16", True), schedule="random", seed=seed)

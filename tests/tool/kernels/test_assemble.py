@@ -1,0 +1,33 @@
+"""Every shipped kernel assembles, without spills and without ptxas's complaints about wgmma or setmaxnreg."""
+
+import pytest
+
+from warpsmith.kernels import gemm, rms_norm
+from warpsmith.kernels.attention import ampere, hopper
+from warpsmith.toolchain import compile_ptx
+
+
+def configurations():
+    for dtype in ("f16", "bf16"):
+        for causal in (False, True):
+            for dim in (64, 128):
+                for sequence in (1, 127, 128, 1000):
+                    shape = {"heads": 2, "sequence": sequence, "dim": dim, "dtype": dtype, "causal": causal}
+                    yield ampere, ampere.Config(**shape)
+                    yield hopper, hopper.Config(**shape)
+        yield hopper, hopper.Config(2, 1000, 64, dtype, causal, consumers=3)
+        yield hopper, hopper.Config(2, 1000, 64, dtype, causal, emulated=2, threshold=8.0)
+        yield rms_norm, rms_norm.Config(4, 5000, dtype)
+        yield gemm, gemm.Config(200, 136, 72, dtype, "nt")
+        yield gemm, gemm.Config(200, 136, 72, dtype, "nn", 256, 3)
+
+
+@pytest.mark.parametrize(
+    ("module", "config"), list(configurations()), ids=lambda x: getattr(x, "__name__", repr(x)).rpartition(".")[2]
+)
+def test_assembles_clean(module, config):
+    kernel = module.build(config)
+    compilation = compile_ptx(kernel.ptx(), kernel.arch)
+    assert [str(f) for f in compilation.findings] == []
+    for resources in compilation.resources.values():
+        assert (resources.spill_stores, resources.spill_loads, resources.stack) == (0, 0, 0)
