@@ -44,7 +44,7 @@ def test_hopper_with_three_consumers(sequence, causal):
 
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
 def test_hopper_options(causal):
-    run(hopper, hopper.Config(2, 300, 64, "f16", causal, emulated=4, threshold=8.0, keys=64, stages=3, multiprocessors=3))
+    run(hopper, hopper.Config(2, 300, 64, "f16", causal, emulated=4, threshold=8.0, keys=64, k_stages=3, multiprocessors=3))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,0 +1,91 @@
+"""Shape, tiling and shared memory of the Hopper attention kernel."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+__all__ = ["REGISTERS", "ROWS", "STRIPE", "Config", "SharedMap"]
+
+ROWS = 64
+"""Query rows of one consumer warpgroup: the M of wgmma."""
+STRIPE = 64
+"""16-bit elements in one 128-byte swizzled row: a D=128 tile is two stripes."""
+REGISTERS = {2: (24, 240), 3: (32, 160)}
+"""consumers → registers a thread of the (producer, consumers); the sum fits the 64 K of a multiprocessor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Shape and tiling of one attention kernel; `heads` is batch times heads."""
+
+    heads: int
+    sequence: int
+    dim: int = 64
+    dtype: str = "f16"
+    causal: bool = False
+    scale: float | None = None
+    """Factor of the scores; None for 1/√dim."""
+    consumers: int = 2
+    keys: int = 128
+    """Key rows of a tile."""
+    k_stages: int = 2
+    v_stages: int = 2
+    deep: bool = False
+    """Two score buffers, so that the tensor cores always have a product queued (`hopper_deep.py`)."""
+    multiprocessors: int = 132
+    emulated: int = 0
+    """Of every 16 exponentials, how many a polynomial computes."""
+    threshold: float = 0.0
+    """Powers of two by which a score may exceed the running maximum before the output is rescaled."""
+
+    @property
+    def rows(self) -> int:
+        """Query rows of a work item."""
+        return ROWS * self.consumers
+
+    @property
+    def blocks(self) -> int:
+        """Work items of one head."""
+        return -(-self.sequence // self.rows)
+
+    @property
+    def items(self) -> int:
+        """Work items of the launch."""
+        return self.blocks * self.heads
+
+    @property
+    def stripes(self) -> int:
+        """128-byte stripes of a row."""
+        return self.dim // STRIPE
+
+    @property
+    def masked_tiles(self) -> int:
+        """How many of the first tiles visited need the mask test."""
+        if self.causal:
+            return 1 + -(-self.rows // self.keys) if self.rows % self.keys else self.rows // self.keys
+        return 1 if self.sequence % self.keys else 0
+
+    @property
+    def scale_log2(self) -> float:
+        """Factor that turns raw scores into exponents of two."""
+        return (self.dim**-0.5 if self.scale is None else self.scale) * math.log2(math.e)
+
+
+class SharedMap:
+    """Byte offsets in dynamic shared memory; tiles start on 1024 bytes, as the 128-byte swizzle wants."""
+
+    def __init__(self, c: Config) -> None:
+        self.q_bytes = ROWS * c.dim * 2
+        self.kv_bytes = c.keys * c.dim * 2
+        self.q = 0
+        self.k = self.q + c.consumers * self.q_bytes
+        self.v = self.k + c.k_stages * self.kv_bytes
+        at = self.v + c.v_stages * self.kv_bytes
+        self.q_full = at
+        self.q_free = self.q_full + 8 * c.consumers
+        self.k_full = self.q_free + 8 * c.consumers
+        self.k_free = self.k_full + 8 * c.k_stages
+        self.v_full = self.k_free + 8 * c.k_stages
+        self.v_free = self.v_full + 8 * c.v_stages
+        self.size = self.v_free + 8 * c.v_stages

@@ -1,0 +1,135 @@
+"""A consumer warpgroup of the Hopper kernel: its registers, descriptors and products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warpsmith import ptx, reg
+from warpsmith.kernels.attention.hopper_config import ROWS
+from warpsmith.kernels.attention.softmax import RowState, pack_probabilities, softmax_step
+from warpsmith.kernels.ring import Ring
+from warpsmith.types import b32, f32, from_name, u32, u64
+
+if TYPE_CHECKING:
+    from warpsmith.kernels.attention.hopper_config import Config, SharedMap
+
+__all__ = ["Consumer"]
+
+
+class Consumer:
+    """Registers and steps of one consumer warpgroup."""
+
+    def __init__(self, c: Config, at: SharedMap, base: Any, index: Any, thread: Any) -> None:
+        self.c, self.at, self.base, self.index = c, at, base, index
+        self.dtype = from_name(c.dtype)
+        self.scores = [reg.array(f32, c.keys // 2) for _ in range(2 if c.deep else 1)]
+        self.packed = reg.array(b32, c.keys // 4)
+        self.output = reg.array(f32, c.dim // 2)
+        self.state = RowState.declare()
+        self.k_ring, self.v_ring = Ring(c.k_stages), Ring(c.v_stages)
+        self.q_phase = reg.scalar(u32, init=0)
+        self.thread = thread
+        self.lane = reg.scalar(u32)
+        ptx.inst.and_.b32(self.lane, thread, 31)
+        self.leader = self.lane == 0
+        self.q_base = reg.scalar(u32)
+        ptx.inst.mad.lo.u32(self.q_base, index, at.q_bytes, base)
+        self.column = reg.scalar(u32)
+        ptx.inst.and_.b32(self.column, thread, 3)
+        ptx.inst.shl.b32(self.column, self.column, 1)
+        self.row = reg.scalar(u32)
+        """Row of this thread's half 0 among the 64."""
+        ptx.inst.shr.u32(self.row, self.lane, 2)
+        warp_rows = reg.scalar(u32)
+        ptx.inst.and_.b32(warp_rows, thread, 96)
+        ptx.inst.shr.u32(warp_rows, warp_rows, 1)
+        ptx.inst.add.u32(self.row, self.row, warp_rows)
+        self._descriptors()
+
+    def _descriptors(self) -> None:
+        swizzle = ptx.wgmma.SWIZZLE_128B
+        self.q_descriptor = ptx.wgmma.make_descriptor(
+            self.q_base + self.at.q, leading_byte_offset=16, stride_byte_offset=1024, swizzle=swizzle
+        )
+        self.k_descriptor = ptx.wgmma.make_descriptor(
+            self.base + self.at.k, leading_byte_offset=16, stride_byte_offset=1024, swizzle=swizzle
+        )
+        self.v_descriptor = ptx.wgmma.make_descriptor(
+            self.base + self.at.v, leading_byte_offset=self.c.keys * 128, stride_byte_offset=1024, swizzle=swizzle
+        )
+
+    def await_queries(self) -> None:
+        """Wait for this item's Q."""
+        full = reg.scalar(u32)
+        ptx.inst.mad.lo.u32(full, self.index, 8, self.base)
+        ptx.mbarrier.wait(full + self.at.q_full, self.q_phase)
+        self.q_phase ^= 1
+
+    def begin_item(self) -> None:
+        """Reset the row state and the output."""
+        self.state.reset()
+        for value in self.output:
+            ptx.inst.mov.f32(value, 0.0)
+
+    def release(self, barrier: Any) -> None:
+        """Give a stage back: one arrival a warp."""
+        ptx.mbarrier.arrive(barrier, pred=self.leader)
+
+    def issue_scores(self, scores: Any) -> Any:
+        """Wait for the next K tile, issue S = Q Kᵀ and commit it; return the barrier that gives the tile back."""
+        c = self.c
+        ring = self.k_ring
+        ptx.mbarrier.wait(ring.barrier(self.base, self.at.k_full), ring.phase)
+        free = ring.barrier(self.base, self.at.k_free)
+        k = reg.scalar(u64)
+        ptx.inst.mad.wide.u32(k, ring.stage, self.at.kv_bytes >> 4, self.k_descriptor)
+        ring.advance()
+        ptx.wgmma.fence()
+        for step in range(c.dim // 16):
+            stripe, inner = divmod(step, 4)
+            ptx.wgmma.mma_async(
+                shape=(ROWS, c.keys, 16),
+                dtype_d=f32,
+                dtype_a=self.dtype,
+                dtype_b=self.dtype,
+                d=scores,
+                a=self.q_descriptor + (stripe * (ROWS * 128 >> 4) + 2 * inner),
+                b=k + (stripe * (c.keys * 128 >> 4) + 2 * inner),
+                scale_d=step > 0,
+            )
+        ptx.wgmma.commit_group()
+        return free
+
+    def issue_output(self) -> Any:
+        """Wait for the next V tile, issue O += P V and commit it; return the barrier that gives the tile back."""
+        c = self.c
+        ring = self.v_ring
+        ptx.mbarrier.wait(ring.barrier(self.base, self.at.v_full), ring.phase)
+        free = ring.barrier(self.base, self.at.v_free)
+        v = reg.scalar(u64)
+        ptx.inst.mad.wide.u32(v, ring.stage, self.at.kv_bytes >> 4, self.v_descriptor)
+        ring.advance()
+        ptx.wgmma.fence()
+        for step in range(c.keys // 16):
+            ptx.wgmma.mma_async(
+                shape=(ROWS, c.dim, 16),
+                dtype_d=f32,
+                dtype_a=self.dtype,
+                dtype_b=self.dtype,
+                d=self.output,
+                a=self.packed[4 * step : 4 * step + 4],
+                b=v + 128 * step,
+                scale_d=True,
+                trans_b=1,
+            )
+        ptx.wgmma.commit_group()
+        return free
+
+    def softmax(self, scores: Any) -> Any:
+        """Scores to probabilities; return the predicate that the output must be rescaled, None for always."""
+        c = self.c
+        return softmax_step(scores, self.state, c.scale_log2, emulated=c.emulated, threshold=c.threshold)
+
+    def pack(self, scores: Any) -> None:
+        """Round the probabilities into the A operand of the next P V."""
+        pack_probabilities(self.packed, scores, self.dtype)

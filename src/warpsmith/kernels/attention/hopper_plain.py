@@ -1,0 +1,59 @@
+"""A work item with one score buffer: the softmax of a tile overlaps the P V of the tile before it.
+
+S₀ = Q K₀ᵀ;  P₀ = softmax(S₀)
+for each further tile j:   issue S = Q Kⱼᵀ;  issue O += Pⱼ₋₁ Vⱼ₋₁;  wait for S;  softmax;  wait for O;  rescale O
+O += Pₙ₋₁ Vₙ₋₁
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warpsmith import ptx, reg
+from warpsmith.kernels.attention.hopper_mask import limits, mask_tile
+from warpsmith.kernels.attention.softmax import rescale
+from warpsmith.types import pred, u32
+
+if TYPE_CHECKING:
+    from warpsmith.kernels.attention.hopper_consumer import Consumer
+    from warpsmith.kernels.attention.hopper_item import Item
+
+__all__ = ["consume_item"]
+
+
+def consume_item(me: Consumer, item: Item) -> None:
+    """Compute one work item up to the unnormalised output."""
+    c = me.c
+    (scores,) = me.scores
+    me.begin_item()
+    rows = limits(me, item)
+    column, visited = item.last_column(), reg.scalar(u32, init=0)
+
+    me.await_queries()
+    k_free = me.issue_scores(scores)
+    ptx.wgmma.wait_group(0)
+    me.release(k_free)
+    mask_tile(me, scores, column, rows, None)
+    me.softmax(scores)
+    me.pack(scores)
+
+    with ptx.if_(item.tiles > 1):
+        more = reg.scalar(pred)
+        with ptx.loop("consumer_tiles", pred=more):
+            visited += 1
+            column += -c.keys & 0xFFFFFFFF
+            k_free = me.issue_scores(scores)
+            v_free = me.issue_output()
+            ptx.wgmma.wait_group(1)
+            me.release(k_free)
+            mask_tile(me, scores, column, rows, visited)
+            needed = me.softmax(scores)
+            ptx.wgmma.wait_group(0)
+            me.release(v_free)
+            rescale(me.output, me.state, needed)
+            me.pack(scores)
+            ptx.inst.setp.ne.u32(more, column, 0)
+
+    v_free = me.issue_output()
+    ptx.wgmma.wait_group(0)
+    me.release(v_free)

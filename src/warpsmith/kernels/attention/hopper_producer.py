@@ -1,0 +1,64 @@
+"""The producer thread of the Hopper kernel: Q, K and V by TMA."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warpsmith import ptx, reg
+from warpsmith.kernels.attention.hopper_config import ROWS, STRIPE
+from warpsmith.kernels.attention.hopper_item import Item
+from warpsmith.kernels.ring import Ring
+from warpsmith.types import pred, u32
+
+if TYPE_CHECKING:
+    from warpsmith.kernels.attention.hopper_config import Config, SharedMap
+
+__all__ = ["producer"]
+
+
+def _load(
+    c: Config, at: SharedMap, base: Any, ring: Ring, tensor: Any, offsets: tuple[int, int, int], where: tuple[Any, Any]
+) -> None:
+    """Load one tile of keys or values into the ring's stage once it is free, and go to the next stage."""
+    tiles, full_at, free_at = offsets
+    row, head = where
+    ptx.mbarrier.wait(ring.barrier(base, free_at), ring.empty_phase())
+    full = ring.barrier(base, full_at)
+    ptx.mbarrier.arrive_expect_tx(full, at.kv_bytes)
+    tile = reg.scalar(u32)
+    ptx.inst.mad.lo.u32(tile, ring.stage, at.kv_bytes, base)
+    for s in range(c.stripes):
+        to = tile + (tiles + s * c.keys * 128)
+        ptx.cp.async_.bulk.tensor_3d(dst=to, src=tensor.tma_desc(), coord=(s * STRIPE, row, head), mbar=full)
+    ring.advance()
+
+
+def producer(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> None:
+    """Load every work item of this CTA: Q for each consumer, then K and V tiles from the last to the first."""
+    k_ring, v_ring = Ring(c.k_stages), Ring(c.v_stages)
+    q_phase = reg.scalar(u32, init=1)
+    item = Item(c)
+    with ptx.loop("producer_items", pred=item.more):
+        item.locate()
+        for consumer in range(c.consumers):
+            full = base + (at.q_full + 8 * consumer)
+            ptx.mbarrier.wait(base + (at.q_free + 8 * consumer), q_phase)
+            ptx.mbarrier.arrive_expect_tx(full, at.q_bytes)
+            row = item.first_row + ROWS * consumer
+            for s in range(c.stripes):
+                ptx.cp.async_.bulk.tensor_3d(
+                    dst=base + (at.q + consumer * at.q_bytes + s * ROWS * 128),
+                    src=q.tma_desc(),
+                    coord=(s * STRIPE, row, item.head),
+                    mbar=full,
+                )
+        q_phase ^= 1
+        row = reg.scalar(u32)
+        ptx.inst.mul.lo.u32(row, item.tiles, c.keys)
+        more_tiles = reg.scalar(pred)
+        with ptx.loop("producer_tiles", pred=more_tiles):
+            row += -c.keys & 0xFFFFFFFF
+            _load(c, at, base, k_ring, k, (at.k, at.k_full, at.k_free), (row, item.head))
+            _load(c, at, base, v_ring, v, (at.v, at.v_full, at.v_free), (row, item.head))
+            ptx.inst.setp.ne.u32(more_tiles, row, 0)
+        item.advance()

@@ -1,0 +1,89 @@
+"""The epilogue of the Hopper kernel: normalise, stage, store by TMA; store the log-sum-exp."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from warpsmith import ptx, reg
+from warpsmith.kernels.attention.hopper_config import ROWS, STRIPE
+from warpsmith.kernels.attention.softmax import pack_probabilities, quad_reduce
+from warpsmith.types import b32, b64, f32, pred, u32
+
+if TYPE_CHECKING:
+    from warpsmith.kernels.attention.hopper_consumer import Consumer
+    from warpsmith.kernels.attention.hopper_item import Item
+
+__all__ = ["store_item"]
+
+
+def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
+    """Normalise, stage the output in the bytes of this consumer's Q, store it by TMA, store the log-sum-exp."""
+    c, at = me.c, me.at
+    first = reg.scalar(u32)
+    ptx.inst.mad.lo.u32(first, me.index, ROWS, item.first_row)
+    inverse = reg.array(f32, 2)
+    for half in range(2):
+        quad_reduce(me.state.total[half], "add")
+        ptx.inst.rcp.approx.ftz.f32(inverse[half], me.state.total[half])
+        _store_lse(me, item, first, half, lse)
+    for i, value in enumerate(me.output):
+        ptx.inst.mul.rn.f32(value, value, inverse[(i // 2) % 2])
+    me_barrier = me.index + 1
+    ptx.bar.sync(me_barrier, 128)  # every warp is past its last read of Q
+    row_base, twist = _stage_addresses(me)
+    for block in range(0, c.dim // 8, 2):
+        stripe, chunk = divmod(block, 8)
+        words = reg.array(b32, 4)
+        pack_probabilities(words, me.output[4 * block : 4 * block + 8], me.dtype)
+        to = reg.scalar(u32)
+        ptx.inst.xor.b32(to, twist, chunk * 16)
+        ptx.inst.add.u32(to, to, row_base)
+        ptx.inst.stmatrix.sync.aligned.m8n8.x4.shared.b16(ptx.addr(to, stripe * ROWS * 128), words)
+    ptx.fence.proxy_async_shared_cta()
+    ptx.bar.sync(me_barrier, 128)
+    with ptx.if_((me.thread & 127) == 0):
+        for s in range(c.stripes):
+            ptx.cp.async_.bulk.tensor_3d.store(
+                dst=o.tma_desc(), src=me.q_base + (at.q + s * ROWS * 128), coord=(s * STRIPE, first, item.head)
+            )
+        ptx.cp.async_.bulk.commit_group()
+        ptx.cp.async_.bulk.wait_group(0, read=True)
+        free = reg.scalar(u32)
+        ptx.inst.mad.lo.u32(free, me.index, 8, me.base)
+        ptx.mbarrier.arrive(free + at.q_free)
+
+
+def _stage_addresses(me: Consumer) -> tuple[Any, Any]:
+    """Address of the row a lane gives to stmatrix, and the swizzled column bits (address bits 4–6 XOR bits 7–9)."""
+    row, half, base, twist = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
+    ptx.inst.and_.b32(row, me.lane, 15)
+    ptx.inst.and_.b32(half, me.thread, 96)
+    ptx.inst.shr.u32(half, half, 1)
+    ptx.inst.add.u32(base, row, half)
+    ptx.inst.mad.lo.u32(base, base, 128, me.q_base)
+    ptx.inst.and_.b32(row, me.lane, 7)
+    ptx.inst.shr.u32(half, me.lane, 4)
+    ptx.inst.xor.b32(twist, row, half)
+    ptx.inst.shl.b32(twist, twist, 4)
+    return base + me.at.q, twist
+
+
+def _store_lse(me: Consumer, item: Item, first: Any, half: int, lse: Any) -> None:
+    """Store max·scale + ln(total) of one row, by the first lane of its quad, if the row exists."""
+    c = me.c
+    row = reg.scalar(u32)
+    ptx.inst.add.u32(row, first, me.row)
+    ptx.inst.add.u32(row, row, 8 * half)
+    writes, owner = reg.scalar(pred), reg.scalar(pred)
+    ptx.inst.setp.eq.u32(owner, me.column, 0)
+    ptx.inst.setp.lt.and_.u32(writes, row, c.sequence, owner)
+    value, top = reg.scalar(f32), reg.scalar(f32)
+    ptx.inst.lg2.approx.ftz.f32(value, me.state.total[half])
+    ptx.inst.mul.rn.f32(top, me.state.maximum[half], c.scale_log2)
+    ptx.inst.add.rn.f32(value, value, top)
+    ptx.inst.mul.rn.f32(value, value, math.log(2))
+    index, to = reg.scalar(u32), reg.scalar(b64)
+    ptx.inst.mad.lo.u32(index, item.head, c.sequence, row)
+    ptx.inst.mad.wide.u32(to, index, 4, lse)
+    ptx.inst.st.global_.f32(ptx.addr(to), value, pred=writes)
