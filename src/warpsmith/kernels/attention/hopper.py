@@ -25,7 +25,7 @@ from typing import Any
 
 from warpsmith import Tile, kernel, ptx, reg, smem
 from warpsmith.base.errors import InputError
-from warpsmith.kernels.attention import hopper_deep, hopper_plain
+from warpsmith.kernels.attention import hopper_pipeline as pipeline
 from warpsmith.kernels.attention.hopper_config import REGISTERS, ROWS, STRIPE, Config, SharedMap
 from warpsmith.kernels.attention.hopper_consumer import Consumer
 from warpsmith.kernels.attention.hopper_item import Item
@@ -60,14 +60,9 @@ def _check(c: Config) -> None:
         raise InputError("attention: three consumers at head dimension 128 need more registers than 160 a thread; use 2")
     if c.consumers not in REGISTERS:
         raise InputError(f"attention: {c.consumers} consumer warpgroups are not supported; use 2 or 3")
-    if c.deep and ((c.consumers == 3 and c.keys > 64) or c.k_stages < 2):
-        raise InputError(
-            "attention: two score buffers want two consumers, or tiles of at most 64 keys, and k_stages of at least 2"
-        )
     if min(c.k_stages, c.v_stages) < 1 or SharedMap(c).size > 227 * 1024:
-        raise InputError(
-            f"attention: {SharedMap(c).size} bytes of shared memory for k_stages={c.k_stages} and v_stages={c.v_stages}; at most 232448"
-        )
+        size, stages = SharedMap(c).size, f"k_stages={c.k_stages}, v_stages={c.v_stages}"
+        raise InputError(f"attention: {size} bytes of shared memory with {stages}; stages from 1, bytes up to 232448")
     if c.sequence < 1 or c.heads < 1:
         raise InputError(f"attention: heads={c.heads} and sequence={c.sequence} must be at least 1")
     if c.keys % 16 or not 16 <= c.keys <= 256:
@@ -87,7 +82,6 @@ def build(config: Config) -> Any:
     rows_tile = Tile(c.heads, c.sequence, c.dim, dtype, Layout.TMA_128B, tma_box=(1, ROWS, STRIPE), tma_rank=3)
     keys_tile = Tile(c.heads, c.sequence, c.dim, dtype, Layout.TMA_128B, tma_box=(1, c.keys, STRIPE), tma_rank=3)
     threads = 128 * (c.consumers + 1)
-    pipeline = hopper_deep if c.deep else hopper_plain
     few, many = REGISTERS[c.consumers]
 
     @kernel(

@@ -31,8 +31,6 @@ class Config:
     """Key rows of a tile."""
     k_stages: int = 2
     v_stages: int = 2
-    deep: bool = False
-    """Two score buffers, so that the tensor cores always have a product queued (`hopper_deep.py`)."""
     multiprocessors: int = 132
     emulated: int = 0
     """Of every 16 exponentials, how many a polynomial computes."""

@@ -22,7 +22,7 @@ class Consumer:
     def __init__(self, c: Config, at: SharedMap, base: Any, index: Any, thread: Any) -> None:
         self.c, self.at, self.base, self.index = c, at, base, index
         self.dtype = from_name(c.dtype)
-        self.scores = [reg.array(f32, c.keys // 2) for _ in range(2 if c.deep else 1)]
+        self.scores = reg.array(f32, c.keys // 2)
         self.packed = reg.array(b32, c.keys // 4)
         self.output = reg.array(f32, c.dim // 2)
         self.state = RowState.declare()

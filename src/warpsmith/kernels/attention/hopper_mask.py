@@ -42,6 +42,6 @@ def mask_tile(me: Consumer, scores: Any, column: Any, rows: Any, visited: Any) -
     if visited is None:
         if c.masked_tiles:
             mask_scores(scores, column, rows, me.column)
-    elif c.masked_tiles > (0 if c.deep else 1):
+    elif c.masked_tiles > 1:
         with ptx.if_(visited < c.masked_tiles):
             mask_scores(scores, column, rows, me.column)

@@ -24,7 +24,7 @@ __all__ = ["consume_item"]
 def consume_item(me: Consumer, item: Item) -> None:
     """Compute one work item up to the unnormalised output."""
     c = me.c
-    (scores,) = me.scores
+    scores = me.scores
     me.begin_item()
     rows = limits(me, item)
     column, visited = item.last_column(), reg.scalar(u32, init=0)
