@@ -94,12 +94,13 @@ def _body(form: ScalarForm, slot: int) -> list[str]:
     return ["{", *lines, "}"]
 
 
-def kernel_text(batch: list[ScalarForm], arch: str, version: str = "9.3") -> str:
+def kernel_text(batch: list[ScalarForm], arch: str) -> str:
     """Return the PTX of the kernel `k(in0, …, out, n)` for n threads, a multiple of 128.
 
     Result j of the batch lies at out + 8 n j.
     """
     reads = batch[0].reads
+    needed = max((9, 0), *(need.ptx or (0, 0) for form in batch for need in form.match().needs))
     parameters = [f".param .u64 in{k}" for k in range(len(reads))] + [".param .u64 out", ".param .u32 count"]
     head = [".reg .u64 %a, %o;", ".reg .u32 %i, %n8, %t, %b, %c;", ".reg .u16 %h;", ".reg .pred %q;"]
     head += [f".reg .{_register(t)} %x{k};" for k, t in enumerate(reads)]
@@ -113,6 +114,6 @@ def kernel_text(batch: list[ScalarForm], arch: str, version: str = "9.3") -> str
         slot += len(form.writes)
     text = "\n".join(head)
     return (
-        f".version {version}\n.target {arch}\n.address_size 64\n"
+        f".version {needed[0]}.{needed[1]}\n.target {arch}\n.address_size 64\n"
         f".visible .entry k({', '.join(parameters)})\n{{\n{text}\nret;\n}}\n"
     )
