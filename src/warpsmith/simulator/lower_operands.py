@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from warpsmith.assembly.ptx.tree import AddressOperand, Immediate, Name, Operand, PairOperand, VectorOperand
-from warpsmith.base.errors import InputError
+from warpsmith.base.errors import CapabilityError, InputError
 from warpsmith.base.ptx_types import TYPES, PtxType
 from warpsmith.simulator.constants import constant
 from warpsmith.simulator.memory import CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
@@ -45,6 +45,8 @@ class OperandLowering:
             found = self.scope.find(base)
         if not isinstance(found, Register):
             return None
+        if member and member not in _MEMBERS:
+            raise CapabilityError(f"{self.where}simulator: the selector `.{member}` of a video instruction is not modelled")
         if member:
             return Register(found.bank, found.slot + _MEMBERS[member] * found.per, found.bits, found.type)
         return found

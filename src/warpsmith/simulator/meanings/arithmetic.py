@@ -80,4 +80,7 @@ def build_form(form: Form) -> Fn | Refused:
 @pure(*_SHARED, *_OWN)
 def arithmetic(match: Match) -> Fn | Refused:
     """Build any elementwise instruction of these sections."""
-    return build_form(form_of(match))
+    form = form_of(match)
+    if video.merges(form, sum(slot.direction == "read" for slot in match.operands)):
+        return refuse("merging a result into a part of the third operand is not modelled")
+    return build_form(form)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from warpsmith.simulator.meanings.compare import comparison
 from warpsmith.simulator.meanings.forms import Form
 
-__all__ = ["BUILDERS", "select"]
+__all__ = ["BUILDERS", "merges", "select"]
 
 Array = NDArray[Any]
 I64 = NDArray[np.int64]
@@ -68,6 +68,15 @@ def _operation(form: Form) -> Callable[[I64, I64], I64]:
     return lambda a, b: compare(a, b).astype(np.int64)
 
 
+def _second(form: Form) -> Callable[[I64, I64], I64] | None:
+    return next((_SECOND[w] for w in form.words if w in _SECOND), None)
+
+
+def merges(form: Form, reads: int) -> bool:
+    """Say whether a scalar form with `reads` operands merges its result into a part of c."""
+    return form.opcode in BUILDERS and form.opcode[-1] not in "24" and form.opcode != "vmad" and reads == 3 and not _second(form)
+
+
 def _write(out: Array, value: I64) -> None:
     out[...] = (value & 0xFFFFFFFF).astype(np.uint32).view(out.dtype)
 
@@ -75,7 +84,7 @@ def _write(out: Array, value: I64) -> None:
 def scalar(form: Form) -> Fn:
     """Build vadd, vsub, vabsdiff, vmin, vmax, vset, with an optional second operation on c."""
     op, (sd, sa, sb) = _operation(form), _signs(form)
-    second = next((_SECOND[w] for w in form.words if w in _SECOND), None)
+    second = _second(form)
 
     def fn(out: Array, a: Array, b: Array, c: Array | None = None) -> None:
         r = op(_values(a, sa), _values(b, sb))
@@ -91,14 +100,15 @@ def scalar(form: Form) -> Fn:
 def shift(form: Form) -> Fn:
     """Build vshl or vshr: `.clamp` limits the amount to 32, `.wrap` takes it modulo 32."""
     (sd, sa, _), left = _signs(form), form.opcode == "vshl"
-    second = next((_SECOND[w] for w in form.words if w in _SECOND), None)
+    second = _second(form)
 
     def fn(out: Array, a: Array, b: Array, c: Array | None = None) -> None:
         n = _values(b, False)
         n = n & 31 if "wrap" in form else np.minimum(n, 32)
         value = _values(a, sa)
-        # 31 places at most keep the product inside 64 bits; 32 is two steps
-        r = (value << np.minimum(n, 31)) << np.maximum(n - 31, 0) if left else value >> n
+        if left and "sat" in form:
+            value = np.where(n >= 31, np.clip(value, -4, 4), value)  # saturates all the same, inside 64 bits
+        r = value << n if left else value >> n
         if "sat" in form:
             r = _clamp(r, sd)
         if second is not None:
@@ -122,7 +132,7 @@ def multiply_add(form: Form) -> Fn:
     each = np.frompyfunc(one, 3, 1)  # the sum needs 65 bits
 
     def fn(out: Array, a: Array, b: Array, c: Array) -> None:
-        r = each(_values(a, sa).astype(object), _values(b, sb).astype(object), _values(c, sa or sb).astype(object))
+        r = each(_values(a, sa).astype(object), _values(b, sb).astype(object), _values(c, sd).astype(object))
         _write(out, np.asarray(r).astype(np.int64))
 
     return fn

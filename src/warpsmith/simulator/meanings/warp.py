@@ -36,29 +36,11 @@ def lane_bits(flags: Array) -> NDArray[np.uint32]:
 def collective(x: Lanes, members: Any) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return (member masks `[C, W, 32]`, executing lanes as masks `[C, W, 1]`).
 
-    Lanes that a mask names and that live but are not here are reported, and lanes outside their own mask.
+    Lanes outside their own mask are reported; the engine has waited for those that a mask names and are not here.
     """
-    masks = x.warps(np.broadcast_to(np.asarray(members).astype(np.uint32), x.shape))
-    here = x.warps(x.active())
-    executing = lane_bits(here)
-    live = lane_bits(x.warps(x.machine.live[x.c0 : x.c1, x.t0 : x.t1]))
-    missing = masks & live & ~executing
-    outside = (masks & _BITS) == 0
-    wrong = here & ((missing != 0) | outside)
-    if wrong.any():
-        _report(x, masks, executing, wrong)
-    return masks, executing
-
-
-def _report(x: Lanes, masks: Array, executing: Array, wrong: Array) -> None:
-    c, w, lane = (int(v[0]) for v in np.nonzero(wrong))
-    mask, active = int(masks[c, w, lane]), int(executing[c, w, 0])
-    x.finding(
-        "divergent-collective",
-        f"lane {lane} names the lanes {mask:#010x}, but the lanes {active:#010x} of its warp execute this instruction",
-        lanes=wrong.reshape(x.shape),
-        repair="Name exactly the lanes that execute it: let the warp reconverge first, or narrow the member mask.",
-    )
+    masks = np.broadcast_to(np.asarray(members).astype(np.uint32), x.shape)
+    x.names_itself(masks)
+    return x.warps(masks), lane_bits(x.warps(x.active()))
 
 
 def shuffle_source(mode: str, b: Array, c: Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
