@@ -74,7 +74,8 @@ def _second(form: Form) -> Callable[[I64, I64], I64] | None:
 
 def merges(form: Form, reads: int) -> bool:
     """Say whether a scalar form with `reads` operands merges its result into a part of c."""
-    return form.opcode in BUILDERS and form.opcode[-1] not in "24" and form.opcode != "vmad" and reads == 3 and not _second(form)
+    scalar_form = form.opcode in BUILDERS and form.opcode[-1] not in "24" and form.opcode != "vmad"
+    return scalar_form and reads == 3 and _second(form) is None
 
 
 def _write(out: Array, value: I64) -> None:
