@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from warpsmith.assembly.ptx.isa.counts import count
+from warpsmith.assembly.ptx.isa.counts import computed_type, count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,3 +95,9 @@ def tcgen05_registers(values: _Values) -> int:
 def output_lanes(values: _Values) -> int:
     """Words of the disable-output-lane mask of `tcgen05.mma`: 128 lanes, twice that for a CTA pair (9.7.18.10.10.1)."""
     return 4 if values["group"] == "cta_group::1" else 8
+
+
+@computed_type
+def packed4(element: str) -> str:
+    """Four 8-bit floats in a register: e4m3 -> e4m3x4."""
+    return f"{element}x4"

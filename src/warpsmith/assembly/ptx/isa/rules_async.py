@@ -18,32 +18,95 @@ __all__: list[str] = []
 _WARP = 32
 
 
-def _constant(operand: Operand) -> int | None:
-    return operand.value if isinstance(operand, Immediate) and isinstance(operand.value, int) else None
+def _constants(match: Match, operands: Sequence[Operand]) -> Iterator[tuple[str, int, int]]:
+    """Name, index and value of every operand that is an integer constant."""
+    for slot, (index, operand) in zip(match.operands, enumerate(operands), strict=False):
+        if isinstance(operand, Immediate) and isinstance(operand.value, int):
+            yield slot.name, index, operand.value
+
+
+def _multiple(value: int, step: int, low: int, high: int) -> str:
+    """Say which allowed multiples of `step` are nearest to `value`."""
+    below = min(max(value // step * step, low), high)
+    above = min(below + step, high)
+    return f"write {below}" if below == above or value < low else f"write {below} or {above}"
 
 
 @rule
 def barrier(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
     """A CTA has barriers 0 to 15; the threads that take part are whole warps (9.7.15.1)."""
-    for slot, (index, operand) in zip(match.operands, enumerate(operands), strict=False):
-        value = _constant(operand)
-        if value is None:
-            continue
-        if slot.name == "a" and not 0 <= value <= 15:
+    for name, index, value in _constants(match, operands):
+        if name == "a" and not 0 <= value <= 15:
             yield RuleProblem(f"barrier {value} does not exist", index, "a CTA has the barriers 0 to 15")
-        if slot.name == "b" and (value < 0 or value % _WARP):
-            below = max(value // _WARP, 0) * _WARP
-            hint = f"write {below or _WARP} or {below + _WARP}" if below else f"write {_WARP}"
+        if name == "b" and (value < 0 or value % _WARP):
+            hint = _multiple(value, _WARP, _WARP, 1024)
             yield RuleProblem(f"thread count {value} is not a multiple of the warp size {_WARP}", index, hint)
+        if name == "b" and value == 0 and ".arrive" in match.mnemonic:
+            yield RuleProblem("an arrival needs the number of threads of the barrier", index, "write a multiple of 32")
+
+
+@rule
+def arrivals(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """Arrival counts are positive; an mbarrier expects at most 2^20 - 1 of them (9.7.15.16.3)."""
+    most = 2**20 - 1
+    for name, index, value in _constants(match, operands):
+        if name != "count":
+            continue
+        if value < 1:
+            yield RuleProblem(f"arrival count {value} is not positive", index, "write 1 or more")
+        elif value > most and match.mnemonic.startswith("mbarrier.init"):
+            yield RuleProblem(f"arrival count {value} is more than an mbarrier holds", index, f"write at most {most}")
+
+
+@rule
+def parity(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """The parity of a phase is 0 or 1 (9.7.15.16.19)."""
+    for name, index, value in _constants(match, operands):
+        if name == "parity" and value not in (0, 1):
+            yield RuleProblem(f"{value} is not a parity", index, "write 0 for even phases, 1 for odd ones")
+
+
+@rule
+def bulk_size(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """Bulk copies move multiples of 16 bytes; up to 15 bytes at either end may lie out of bounds (9.7.10.28.4.1)."""
+    most = 2**20 - 16
+    for name, index, value in _constants(match, operands):
+        if name == "size" and (value % 16 or not 0 <= value <= most):
+            problem = f"size {value} is not a multiple of 16 between 0 and {most}"
+            yield RuleProblem(problem, index, _multiple(value, 16, 0, most))
+        if name in ("left", "right") and not 0 <= value <= 15:
+            yield RuleProblem(f"{value} bytes cannot be ignored at one end", index, "write 0 to 15")
+
+
+@rule
+def source_size(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """`cp.async` reads at most as many bytes as it writes (9.7.10.28.3.1)."""
+    constants = {name: (index, value) for name, index, value in _constants(match, operands)}
+    if "size" in constants and "n" in constants:
+        (index, value), (_, most) = constants["size"], constants["n"]
+        if not 0 <= value <= most:
+            yield RuleProblem(f"source size {value} exceeds the copy size {most}", index, f"write 0 to {most}")
+
+
+@rule
+def tensor_columns(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """Tensor memory is allocated in powers of two from 32 to 512 columns, exclusively in multiples of 32 (9.7.18.7.1)."""
+    for name, index, value in _constants(match, operands):
+        if name != "columns":
+            continue
+        if ".exclusive" in match.mnemonic:
+            if value < 1 or value % 32:
+                yield RuleProblem(f"{value} columns cannot be allocated", index, "write a multiple of 32")
+        elif value not in (32, 64, 128, 256, 512):
+            yield RuleProblem(f"{value} columns cannot be allocated", index, "write 32, 64, 128, 256 or 512")
 
 
 @rule
 def multiple_of_8(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
     """`setmaxnreg` counts registers in eights (9.7.21.5)."""
-    value = _constant(operands[0]) if operands else None
-    if value is not None and value % 8:
-        below = value // 8 * 8
-        yield RuleProblem(f"register count {value} is not a multiple of 8", 0, f"write {below} or {below + 8}")
+    for _, index, value in _constants(match, operands):
+        if value % 8:
+            yield RuleProblem(f"register count {value} is not a multiple of 8", index, _multiple(value, 8, 24, 256))
 
 
 @rule
