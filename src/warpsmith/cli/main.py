@@ -22,6 +22,9 @@ FINDINGS, BAD_INPUT, INTERNAL, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
 """Exit statuses besides 0; the last three are those of sysexits.h and of a shell that reports a signal."""
 
 COMMANDS = {
+    "demo": "a Hopper attention kernel on the CPU, then a broken barrier",
+    "simulate": "run a kernel on the CPU, and say what is wrong with it",
+    "check": "check PTX, or a kernel written in Python, without running it",
     "compile": "compile PTX, or a kernel written in Python, with ptxas",
     "doctor": "say which tools were found, and how to get the others",
 }

@@ -1,0 +1,79 @@
+"""What a run counted, as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from warpsmith.simulator.counters import Counters
+
+__all__ = ["CLASSES", "by_class", "counters_json", "counters_rows", "counters_table"]
+
+CLASSES: dict[str, frozenset[str]] = {
+    "tensor core": frozenset({"wgmma", "mma", "wmma", "tcgen05", "ldmatrix", "stmatrix", "movmatrix"}),
+    "memory": frozenset(
+        {"ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu", "multimem", "tex", "tld4", "suld", "sust", "sured"}
+    ),
+    "asynchronous copy": frozenset({"cp"}),
+    "barrier and fence": frozenset({"bar", "barrier", "mbarrier", "fence", "membar", "griddepcontrol", "setmaxnreg"}),
+    "across lanes": frozenset({"shfl", "vote", "match", "redux", "activemask", "elect"}),
+    "control": frozenset({"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "nanosleep", "pmevent"}),
+}
+"""Class of instructions -> their opcodes; every other opcode computes."""
+
+COMPUTE = "arithmetic"
+
+
+def by_class(instructions: Counter[str]) -> dict[str, int]:
+    """Add up warp-instructions by class, the most frequent first.
+
+    >>> by_class(Counter({"wgmma": 2, "add": 5, "bar": 1}))
+    {'arithmetic': 5, 'tensor core': 2, 'barrier and fence': 1}
+    """
+    totals: Counter[str] = Counter()
+    for opcode, count in instructions.items():
+        word = opcode.partition(".")[0]
+        totals[next((name for name, opcodes in CLASSES.items() if word in opcodes), COMPUTE)] += count
+    return dict(totals.most_common())
+
+
+def counters_rows(counters: Counters) -> list[tuple[str, str, int, str]]:
+    """Return (group, what, number, unit) for everything that was counted."""
+    rows = [("instructions", name, count, "warp-instructions") for name, count in by_class(counters.instructions).items()]
+    rows += [("data", what, count, "bytes") for what, count in counters.bytes.most_common()]
+    if counters.tensor_flops:
+        rows.append(("tensor cores", "multiplications and additions", counters.tensor_flops, "FLOPs"))
+    rows += [("waits", what, count, "times a warp waited") for what, count in counters.waits.most_common()]
+    rows += [("asynchronous", what, count, "operations") for what, count in counters.async_operations.most_common()]
+    return rows
+
+
+def counters_json(counters: Counters) -> dict[str, object]:
+    """Return what was counted as plain values."""
+    return {
+        "warp_instructions": counters.warp_instructions,
+        "instructions": dict(counters.instructions.most_common()),
+        "classes": by_class(counters.instructions),
+        "bytes": dict(counters.bytes),
+        "tensor_flops": counters.tensor_flops,
+        "waits": dict(counters.waits),
+        "async_operations": dict(counters.async_operations),
+    }
+
+
+def counters_table(counters: Counters, title: str = "what the launch did") -> Table:
+    """Return the rows as a table; a group's name stands at its first row."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("group")
+    table.add_column("what")
+    table.add_column("number", justify="right")
+    table.add_column("unit")
+    group = ""
+    for name, what, number, unit in counters_rows(counters):
+        table.add_row(name if name != group else "", what, f"{number:,}", unit)
+        group = name
+    return table

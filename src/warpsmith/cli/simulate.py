@@ -1,0 +1,159 @@
+"""`warpsmith simulate`: run a kernel on the CPU, and say what is wrong with it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+from rich.console import Console
+
+from warpsmith.assembly.ptx import parse_file
+from warpsmith.base.errors import InputError
+from warpsmith.cli.counters import counters_json, counters_table
+from warpsmith.cli.launch import entry_name, launch_shape
+from warpsmith.cli.load import is_python, load_kernel, parse_parameters
+from warpsmith.cli.output import finding_json, json_option, print_json, write_whole
+from warpsmith.cli.values import parse_values
+from warpsmith.simulator import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from warpsmith.cli.values import Value
+    from warpsmith.simulator import SimulationResult
+
+    Named = tuple[str, NDArray[Any]]
+
+__all__ = ["command"]
+
+ARGUMENTS = """Arguments: a.npy or a.npy:bf16, an array; f32[128x64] or f32[128x64]=normal, an array that is made;
+128 or 1.5, a number; @file, its bytes; map:ARRAY:box=64x64:swizzle=128B, a tensor map."""
+
+
+@click.command(epilog=ARGUMENTS)
+@click.argument("target", metavar="FILE.ptx|FILE.py:KERNEL")
+@click.option("--kernel", help="The entry to run, where the file has several.")
+@click.option("--grid", help="CTAs, e.g. 8 or 8,2,1.  [default: 1; a Python kernel's own]")
+@click.option("--block", help="Threads of a CTA, e.g. 256.  [default: .reqntid of the entry]")
+@click.option("--cluster", help="CTAs of a cluster.  [default: .reqnctapercluster of the entry]")
+@click.option("-a", "--args", "arguments", multiple=True, help="Arguments in order, separated by commas; may be repeated.")
+@click.option("--shared", type=click.IntRange(min=0), default=0, help="Bytes of dynamic shared memory.")
+@click.option("--schedule", type=click.Choice(["fair", "random"]), default="fair", show_default=True, help="Order of things.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random schedule and of =normal arrays.")
+@click.option("--numerics", type=click.Choice(["exact", "fast"]), default="exact", show_default=True, help="Of tensor cores.")
+@click.option("--check/--no-check", default=True, show_default=True, help="Look for races, hangs and protocol errors.")
+@click.option("--device", help="The GPU to be, e.g. H200.  [default: by the architecture]")
+@click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps.")
+@click.option("-p", "--parameter", "parameters", multiple=True, help="NAME=VALUE, a keyword parameter of a Python kernel.")
+@click.option("-o", "--output", "outputs", multiple=True, metavar="N=FILE.npy", help="Write array N (from 0) afterwards.")
+@json_option
+def command(
+    *,
+    target: str,
+    arguments: tuple[str, ...],
+    parameters: tuple[str, ...],
+    outputs: tuple[str, ...],
+    as_json: bool,
+    seed: int,
+    **options: Any,
+) -> int:
+    """Run a kernel on the CPU.
+
+    Prints what is wrong with it, each fault at its source line, then its arrays and what it counted. The exit status
+    is 1 if there is a finding of severity error.
+    """
+    values = parse_values(arguments, seed=seed)
+    wanted = [_output(text) for text in outputs]
+    options = {name: value for name, value in options.items() if value is not None} | {"seed": seed}
+    if is_python(target):
+        result, arrays = _run_python(target, values, parse_parameters(parameters), options)
+    else:
+        result, arrays = _run_ptx(target, values, parameters, options)
+    for index, path in wanted:
+        _save(path, index, arrays)
+    (_print_json if as_json else _print)(result, arrays)
+    return 1 if any(f.severity == "error" for f in result.findings) else 0
+
+
+def _run_ptx(
+    target: str, values: Sequence[Value], parameters: Sequence[str], options: dict[str, Any]
+) -> tuple[SimulationResult, list[Named]]:
+    if parameters:
+        raise InputError(f"{target}: PTX has no parameters to set; -p is for kernels written in Python")
+    module = parse_file(target)
+    entry = entry_name(module, options.pop("kernel", None), target)
+    grid = options.pop("grid", "1")
+    shape = launch_shape(module, entry, grid, options.pop("block", None), options.pop("cluster", None), target)
+    arguments = [v.argument for v in values]
+    result = simulate(module, kernel=entry, args=arguments, dynamic_shared=options.pop("shared"), **shape, **options)
+    return result, [(v.text, v.array) for v in values if v.array is not None]
+
+
+def _run_python(
+    target: str, values: Sequence[Value], parameters: dict[str, object], options: dict[str, Any]
+) -> tuple[SimulationResult, list[Named]]:
+    """Run a Python kernel; it knows its own block, cluster and shared memory."""
+    fixed = [f"--{name}" for name in ("kernel", "block", "cluster", "shared") if options.pop(name, None)]
+    if fixed:
+        raise InputError(f"{target}: a kernel written in Python states {' and '.join(fixed)} itself")
+    if grid := options.pop("grid", None):
+        options["grid"] = tuple(int(n) for n in grid.split(","))
+    result = load_kernel(target).simulate(*(v.argument for v in values), **options, **parameters)
+    arrays = [(v.text, v.array) for v in values if v.array is not None]
+    given = {id(array) for _, array in arrays}
+    return result, arrays + [(f"output {i}", a) for i, a in enumerate(result.outputs) if id(a) not in given]
+
+
+def _output(text: str) -> tuple[int, Path]:
+    index, equals, path = text.partition("=")
+    if not equals or not index.isdecimal() or not path.endswith(".npy"):
+        raise InputError(f"--output {text}: write N=FILE.npy, N being the array's number from 0")
+    return int(index), Path(path)
+
+
+def _save(path: Path, index: int, arrays: list[Named]) -> None:
+    if index >= len(arrays):
+        raise InputError(f"--output {index}={path}: there are {len(arrays)} arrays, numbered from 0")
+    buffer = io.BytesIO()
+    np.save(buffer, arrays[index][1])
+    write_whole(path, buffer.getvalue())
+
+
+def _summary(name: str, array: NDArray[Any]) -> str:
+    """Describe an array in a line: type, shape, range, and how many values are not numbers."""
+    shape = "x".join(map(str, array.shape))
+    if array.size == 0:
+        return f"{name}: {array.dtype}[{shape}]"
+    numbers = array.astype(np.float64)
+    finite = numbers[np.isfinite(numbers)]
+    bad = f", {numbers.size - finite.size} not finite" if finite.size < numbers.size else ""
+    low, high, mean = (finite.min(), finite.max(), finite.mean()) if finite.size else (np.nan,) * 3
+    return f"{name}: {array.dtype}[{shape}] from {low:.6g} to {high:.6g}, mean {mean:.6g}{bad}"
+
+
+def _print(result: SimulationResult, arrays: list[Named]) -> None:
+    for finding in result.findings:
+        print(finding)
+    if not result.completed:
+        print("the launch did not complete; what follows is as far as it came")
+    for index, (name, array) in enumerate(arrays):
+        print(f"array {index} {_summary(name, array)}")
+    Console().print(counters_table(result.counters))
+    print(f"fidelity: {result.fidelity}")
+
+
+def _print_json(result: SimulationResult, arrays: list[Named]) -> None:
+    print_json(
+        {
+            "completed": result.completed,
+            "findings": [finding_json(f) for f in result.findings],
+            "arrays": [{"name": n, "dtype": str(a.dtype), "shape": list(a.shape)} for n, a in arrays],
+            "counters": counters_json(result.counters),
+            "fidelity": {subject: list(note) for subject, note in result.fidelity.notes.items()},
+        }
+    )

@@ -1,0 +1,165 @@
+"""`warpsmith simulate`: what it prints, and what it says of launches that cannot be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Run = Callable[..., Any]
+
+PTX = """\
+.version 8.0
+.target sm_90a
+.address_size 64
+.file 1 "add.py"
+.visible .entry add(.param .u64 x, .param .u64 y, .param .u32 n)
+{
+    .reg .b64 %rd<6>;
+    .reg .b32 %r<4>;
+    .reg .f32 %f<3>;
+    .loc 1 7 0
+    ld.param.u64 %rd1, [x];
+    ld.param.u64 %rd2, [y];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd3, %r1, 4;
+    add.u64 %rd4, %rd1, %rd3;
+    add.u64 %rd5, %rd2, %rd3;
+    .loc 1 8 0
+    ld.global.f32 %f1, [%rd4];
+    .loc 1 9 0
+    add.rn.f32 %f1, %f1, %f1;
+    st.global.f32 [%rd5], %f1;
+    ret;
+}
+"""
+KERNEL = """\
+from warpsmith import Tile, kernel, ptx, reg
+from warpsmith.types import f32
+
+
+@kernel(in_specs=(Tile(32, f32),), out_specs=(Tile(32, f32),), grid=(1, 1, 1), block=(32, 1, 1))
+def double(x, y):
+    source, target = ptx.global_ptrs(x, y)
+    thread = ptx.special.tid.x()
+    value = reg.scalar(f32)
+    ptx.inst.ld.global_.f32(value, ptx.addr(source + thread * 4))
+    ptx.inst.add.rn.f32(value, value, value)
+    ptx.inst.st.global_.f32(ptx.addr(target + thread * 4), value)
+"""
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    (tmp_path / "add.ptx").write_text(PTX)
+    (tmp_path / "double_kernel.py").write_text(KERNEL)
+    np.save(tmp_path / "x.npy", np.arange(32, dtype=np.float32))
+
+
+def simulate(run: Run, arguments: str = "x.npy,f32[32],32", *more: str) -> Any:
+    return run("simulate", "add.ptx", "--block", "32", "--args", arguments, *more)
+
+
+def complaint(run: Run, *words: str) -> str:
+    outcome = run("simulate", *words)
+    assert (outcome.status, outcome.out) == (2, "")
+    return outcome.err.removeprefix("warpsmith: error: ").rstrip("\n")
+
+
+def test_arrays_and_counters_are_printed(run: Run, tmp_path: Path) -> None:
+    outcome = simulate(run, "x.npy,f32[32],32", "--output", "1=y.npy")
+    assert (outcome.status, outcome.err) == (0, "")
+    lines = [line.rstrip() for line in outcome.out.splitlines() if line.strip()]
+    assert lines[:3] == [
+        "array 0 x.npy: float32[32] from 0 to 31, mean 15.5",
+        "array 1 f32[32]: float32[32] from 0 to 62, mean 31",
+        "what the launch did",
+    ]
+    assert [line.split() for line in lines if "bytes" in line] == [
+        ["data", "load", "global", "128", "bytes"],
+        ["store", "global", "128", "bytes"],
+    ]
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), 2 * np.arange(32, dtype=np.float32))
+
+
+def test_json(run: Run) -> None:
+    result = json.loads(simulate(run, "x.npy,f32[32],32", "--json", "--schedule", "random", "--seed", "5").out)
+    assert (result["completed"], result["findings"]) == (True, [])
+    assert result["counters"]["bytes"] == {"load global": 128, "store global": 128}
+    assert result["arrays"][1] == {"name": "f32[32]", "dtype": "float32", "shape": [32]}
+
+
+def test_a_kernel_of_a_python_file(run: Run) -> None:
+    outcome = run("simulate", "double_kernel.py:double", "-a", "x.npy")
+    assert outcome.status == 0
+    assert "array 1 output 0: float32[32] from 0 to 62, mean 31\n" in outcome.out
+
+
+def test_a_finding_ends_with_one(run: Run) -> None:
+    outcome = simulate(run, "x.npy,f32[16],32")
+    assert outcome.status == 1
+    assert outcome.out.startswith("add.py:9: error[out-of-bounds]: ")
+    assert "the launch did not complete; what follows is as far as it came\n" in outcome.out
+    assert json.loads(simulate(run, "x.npy,f32[16],32", "--json").out)["findings"][0]["where"]["line"] == 9
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["add.ptx"], "add.ptx: add does not state its block (.reqntid); write --block, e.g. --block 128"),
+        (
+            ["add.ptx", "--block", "32", "--grid", "0"],
+            "--grid 0: one to three numbers of at least 1, e.g. --grid 8 or --grid 8,2,1",
+        ),
+        (["add.ptx", "--block", "32", "--kernel", "sub"], "add.ptx: no kernel is called 'sub'; kernels there: add"),
+        (["add.ptx", "--block", "32"], "kernel `add` takes 3 arguments (x, y, n); 0 were given"),
+        (["add.ptx", "--block", "32", "-a", "x.npy,y.npy,1"], "y.npy: cannot be read: No such file or directory"),
+        (
+            ["add.ptx", "--block", "32", "-a", "x.npy,f32[32],x.npy"],
+            "kernel `add`, argument 2 (`n`): an array is a pointer of 8 bytes, and the parameter has 4; pass a number",
+        ),
+        (
+            ["add.ptx", "--block", "2048", "-a", "x.npy,f32[32],32"],
+            "block=(2048, 1, 1): 2048 threads; H200 has at most 1024 per CTA and 64 in z",
+        ),
+        (
+            ["add.ptx", "--block", "32", "-a", "x.npy,f32[32],32", "--shared", "300000"],
+            "kernel `add` needs 300000 bytes of shared memory (0 static, 300000 dynamic); H200 has 232448 per CTA",
+        ),
+        (["add.ptx", "--block", "32", "-o", "y.npy"], "--output y.npy: write N=FILE.npy, N being the array's number from 0"),
+        (
+            ["add.ptx", "--block", "32", "-a", "x.npy,f32[32],32", "-o", "7=y.npy"],
+            "--output 7=y.npy: there are 2 arrays, numbered from 0",
+        ),
+        (["add.ptx", "-p", "a=1"], "add.ptx: PTX has no parameters to set; -p is for kernels written in Python"),
+        (
+            ["double_kernel.py:double", "--block", "32", "-a", "x.npy"],
+            "double_kernel.py:double: a kernel written in Python states --block itself",
+        ),
+        (
+            ["double_kernel.py:double", "-a", "x.npy,x.npy,x.npy"],
+            "double: 3 tensors given, and it takes 1 inputs (x), or 2 with its outputs (y)",
+        ),
+        (["double_kernel.py:triple"], "double_kernel.py: no kernel is called 'triple'; kernels there: double"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
+)
+def test_launches_that_cannot_be(run: Run, words: list[str], said: str) -> None:
+    assert complaint(run, *words) == said
+
+
+def test_a_misaligned_array(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "off.ptx").write_text(PTX.replace("add.u64 %rd5, %rd2, %rd3;", "add.u64 %rd5, %rd2, 2;"))
+    outcome = run("simulate", "off.ptx", "--block", "32", "-a", "x.npy,f32[32],32")
+    assert outcome.status == 1
+    assert outcome.out.startswith("add.py:9: error[out-of-bounds]: ")
+
+
+def test_no_file_is_left_after_a_complaint(run: Run, tmp_path: Path) -> None:
+    before = sorted(p.name for p in tmp_path.iterdir())
+    complaint(run, "add.ptx", "--block", "32", "-o", "1=y.npy")
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
