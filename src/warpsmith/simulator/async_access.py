@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from warpsmith.base.findings import Related
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import complete_tx, find
 from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.mbarrier import Arrival
+from warpsmith.simulator.memory import PENDING_READ, PENDING_WRITE
 from warpsmith.simulator.units import units_of
 
 if TYPE_CHECKING:
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-__all__ = ["Lane", "extents_of", "lanes_of", "signal", "span_of", "watch", "who", "within"]
+_READ = "async-read-before-complete"
+
+__all__ = ["Lane", "claim", "extents_of", "lanes_of", "signal", "span_of", "watch", "who", "within"]
 
 
 class Lane(NamedTuple):
@@ -104,6 +108,28 @@ def signal(machine: Machine, barrier: MBarrier | None, op: AsyncOperation, amoun
     barrier.signals = [(other, phase) for other, phase in barrier.signals if other is not op]
     if units_of(machine).barriers.get(barrier.index, int(machine.row_cta[barrier.row])) is barrier:
         complete_tx(machine, barrier, amount, Arrival(f"{amount} bytes completed by {op.kind}", amount, op.place, op.threads))
+
+
+def claim(x: Lanes, lane: Lane, op: AsyncOperation) -> None:
+    """Report bytes of an operation about to be issued that others in flight still own."""
+    if not x.machine.checking:
+        return
+    for extents, flag, kind in ((op.writes, PENDING_READ | PENDING_WRITE, "async-overwrite"), (op.reads, PENDING_WRITE, _READ)):
+        for e in extents:
+            if e.space.name != "shared" or not (e.space.shadow[e.start : e.stop] & flag).any():
+                continue
+            others = x.machine.asynchronous.touching(e.space, e.start, e.stop, write_only=kind == _READ)
+            if not others:
+                continue
+            verb = "overwrites" if kind != _READ else "reads"
+            owner = "still writes" if kind == _READ or others[0].writes else "still reads"
+            x.finding(
+                kind,
+                f"`{op.kind}` {verb} shared memory from {e.start % e.space.row:#x} on, which `{others[0].kind}` in flight {owner}",
+                lanes=lane.mask,
+                related=[Related(f"`{o.kind}` issued by {o.threads}", o.place) for o in others[:2]],
+                repair="Wait until the operation in flight is done with the buffer (its mbarrier phase or group) first.",
+            )
 
 
 def who(x: Lanes, lane: Lane) -> str:

@@ -69,15 +69,12 @@ class AsyncQueue:
         self.pending: list[AsyncOperation] = []
         self.issued = 0
         self.completed = 0
-        self.guards_registers = 0
-        """Operations in flight that own registers."""
 
     def issue(self, op: AsyncOperation) -> None:
         """Put `op` in flight."""
         op.serial = self.issued
         self.issued += 1
         self.pending.append(op)
-        self.guards_registers += bool(op.register_reads or op.register_writes)
         for extent in op.reads:
             extent.space.mark_pending(extent.start, extent.stop, write=False)
         for extent in op.writes:
@@ -99,7 +96,6 @@ class AsyncQueue:
     def complete(self, op: AsyncOperation, machine: Machine) -> None:
         """Carry `op` out: unmark its bytes, then read, write and signal."""
         self.pending.remove(op)
-        self.guards_registers -= bool(op.register_reads or op.register_writes)
         self._unmark(op)
         op.done = True
         self.completed += 1

@@ -9,7 +9,7 @@ import numpy as np
 from warpsmith.simulator.blockcode import BlockCode
 from warpsmith.simulator.check.deadlock import report_deadlock, report_livelock
 from warpsmith.simulator.check.leftover import check_row_end
-from warpsmith.simulator.check.registers import check_registers
+from warpsmith.simulator.check.registers import RegisterWatch
 from warpsmith.simulator.cohort import Cohort, merge, narrow, next_trail
 from warpsmith.simulator.ending import Endings
 from warpsmith.simulator.outcome import Condition, Wait
@@ -66,6 +66,7 @@ class Engine:
         self.steps = 0
         self.polled = -1
         self.endings = Endings(self)
+        self.watch = RegisterWatch.of(machine, machine.program)
         self.spins = SpinWatch(self)
         self._trails: dict[tuple[int, int, tuple[int, ...]], tuple[int, ...]] = {}
 
@@ -261,8 +262,8 @@ class Engine:
         x = m.lanes(cohort.rect)
         x.mask, x.timed_out, x.released = cohort.mask, cohort.timed_out, cohort.released
         block = self.blocks[cohort.block]
-        if m.asynchronous.guards_registers:
-            check_registers(x, block)
+        if self.watch is not None:
+            self.watch.enter(x, block)
         cohort.turns += 1
         if cohort.start == 0:
             self.runs[cohort.block] += cohort.warps
@@ -280,6 +281,8 @@ class Engine:
                 cohort.key = None
             cohort.start = 0
             cohort.released = False
+        if self.watch is not None:
+            self.watch.leave(x)
         if m.findings.stop:
             return
         self.endings.follow(cohort, x, block)
@@ -343,3 +346,8 @@ class _Window:
     def describe(self) -> str:
         """Say what the whole says."""
         return self.inner.describe()
+
+    def causes(self) -> Any:
+        """Explain a deadlock as the whole does."""
+        causes = getattr(self.inner, "causes", None)
+        return causes() if causes is not None else ()

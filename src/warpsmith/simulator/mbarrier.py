@@ -60,6 +60,8 @@ class MBarrier:
     """What happened in the phase before."""
     observed: dict[tuple[int, int], int] = field(default_factory=dict)
     """(row, warp) -> latest phase it has waited for successfully."""
+    refused: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(row, warp) -> phase for which a try_wait has already come back without success."""
     signals: list[tuple[AsyncOperation, int]] = field(default_factory=list)
     """Operations in flight that will complete transactions here, with the phase in which they were issued."""
 

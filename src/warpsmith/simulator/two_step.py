@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warpsmith.simulator.async_access import Lane, who
+from warpsmith.simulator.async_access import Lane, claim, who
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.units import units_of
 
@@ -42,5 +42,6 @@ def two_step(
     reading = AsyncOperation(f"{kind} (reading)", first, lane.row, x.place, threads, reads=reads)
     writing = AsyncOperation(kind, second, lane.row, x.place, threads, writes=writes, eligible=lambda: reading.done)
     member = units_of(x.machine).bulk.add(x, writing, lane.mask)
+    claim(x, lane, reading)
     x.issue(reading)
     x.issue(writing)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, final
 
+from warpsmith.base.findings import Related
 from warpsmith.simulator.copy_groups import CopyGroups
 from warpsmith.simulator.mbarrier import MBarriers
 
@@ -26,6 +28,7 @@ class Units:
         """Groups of `cp.async.bulk`."""
         self.wgmma = CopyGroups(rows, threads)
         """Groups of `wgmma.mma_async`."""
+        machine.end_hooks.append(partial(_row_end, machine, self))
 
 
 def units_of(machine: Machine) -> Units:
@@ -34,3 +37,24 @@ def units_of(machine: Machine) -> Units:
     if found is None:
         found = machine.state["units"] = Units(machine)
     return found
+
+
+def _row_end(machine: Machine, units: Units, row: int) -> None:
+    """Report transactions that the barriers of an ended CTA still expect, and forget the barriers."""
+    cta = "({},{},{})".format(*machine.cta_of(row))
+    for barrier in [b for b in units.barriers.by_index.values() if b.row == row]:
+        del units.barriers.by_index[barrier.index]
+        if not barrier.tx or any(not op.done for op, _ in barrier.signals):
+            continue
+        where = f"mbarrier [{barrier.address:#x}] in phase {barrier.phase}"
+        kind = "leftover" if barrier.tx > 0 else "tx-mismatch"
+        text = f"{where} still expects {barrier.tx} bytes" if barrier.tx > 0 else f"{where} got {-barrier.tx} bytes too many"
+        last = (barrier.events or barrier.previous)[-1]
+        machine.findings.report(
+            kind,
+            f"cta {cta} ended while {text}",
+            last.place,
+            last.threads,
+            related=(Related("the barrier was initialised here", barrier.place),),
+            repair="Expect exactly the bytes that the copies of each phase bring.",
+        )

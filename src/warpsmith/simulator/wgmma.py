@@ -106,6 +106,9 @@ class Product:
     scale_d: bool
     negate: bool
     saturate: bool
+    slots: dict[str, tuple[int, ...]]
+    """The accumulators' registers by bank, and the first of the 128 threads."""
+    first: int
 
     def run(self, machine: Machine) -> None:
         """Read the operands, multiply, and write the accumulators."""
@@ -117,6 +120,10 @@ class Product:
         c = self._matrix(block) if self.scale_d else None
         d = multiply(machine, a, b.T, c, self.types, saturate=self.saturate, wgmma=True)
         self._put(d, block)
+        undefined = machine.registers.undefined
+        if undefined is not None and not self.scale_d:
+            for bank, slots in self.slots.items():
+                undefined[bank][list(slots), self.row, self.first : self.first + 128] = False
 
     def _matrix(self, block: NDArray[Any]) -> NDArray[Any]:
         """Return D `[64, n]` from registers `[r, 128]`."""

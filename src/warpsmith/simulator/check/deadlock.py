@@ -25,6 +25,10 @@ def report_deadlock(engine: Engine) -> None:
     m = engine.machine
     parked = sorted(engine.parked, key=lambda p: (p.cohort.rect[0], p.cohort.rect[2]))
     related: list[Related] = []
+    for p in parked:
+        causes = getattr(p.condition, "causes", None)
+        for kind, text, threads, others, mend in causes() if causes is not None else ():
+            m.findings.report(kind, text, p.operation.place, threads, related=tuple(others), repair=mend)
     for p in parked[:12]:
         related.append(
             Related(f"{_who(engine, p.cohort)} at `{p.operation.text}` waits for {p.condition.describe()}", p.operation.place)

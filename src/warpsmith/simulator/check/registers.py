@@ -1,50 +1,199 @@
-"""`register-before-wait`: registers touched while an asynchronous operation owns them."""
+"""`register-before-wait`: registers of warpgroup products touched while the product owns them, or changed without a fence.
+
+Whether a warp may touch a register depends only on the instructions it has executed, not on when products complete. So each
+warp carries a state (registers changed since the last fence, products of the open group, closed groups), and each block
+maps states to states. The map is remembered: at run time a block costs one table look-up per distinct state.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, final
+
+import numpy as np
 
 from warpsmith.base.findings import Related
+from warpsmith.simulator.program import Vector
 
 if TYPE_CHECKING:
-    from warpsmith.simulator.asynchronous import AsyncOperation, RegisterExtent
     from warpsmith.simulator.lanes import Lanes
-    from warpsmith.simulator.program import Block, Operation
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.program import Block, Operation, Program
 
-__all__ = ["check_registers"]
+__all__ = ["RegisterWatch"]
 
-
-def check_registers(x: Lanes, block: Block) -> None:
-    """Report operations of a block, about to run on `x`, that touch registers which operations in flight own."""
-    if not x.machine.checking:
-        return
-    for op in x.machine.asynchronous.pending:
-        reads = _cells(op.register_reads, x)
-        writes = _cells(op.register_writes, x)
-        if not reads and not writes:
-            continue
-        for operation in _operations(block):
-            if operation.opcode == "wgmma":  # products of one warpgroup may chain through their accumulators
-                continue
-            if (operation.reads() & writes) or (operation.writes() & (reads | writes)):
-                _report(x, operation, op, bool(operation.writes() & (reads | writes)))
-                break
+Cell = tuple[str, int]
 
 
-def _operations(block: Block) -> list[Operation]:
-    last = getattr(block.ending, "operation", None)
-    return block.operations if last is None else [*block.operations, last]
+class State(NamedTuple):
+    """What a warp has done to the registers of products."""
+
+    changed: frozenset[Operation] = frozenset()
+    """Instructions since the last fence that wrote such registers."""
+    open: tuple[Operation, ...] = ()
+    """Products since the last commit."""
+    groups: tuple[tuple[Operation, ...], ...] = ()
+    """Committed groups that no wait has covered, oldest first."""
 
 
-def _cells(extents: list[RegisterExtent], x: Lanes) -> set[tuple[str, int]]:
-    near = (e for e in extents if x.c0 <= e.row < x.c1 and e.t0 < x.t1 and x.t0 < e.t1)
-    return {(e.bank, s) for e in near for s in e.slots}
+class Fault(NamedTuple):
+    """A finding: the instruction at fault, the other party, and what is wrong between them."""
+
+    operation: Operation
+    other: Operation
+    message: str
+    repair: str
 
 
-def _report(x: Lanes, operation: Operation, op: AsyncOperation, writes: bool) -> None:
-    x.op = operation
-    verb = "changes" if writes else "reads"
-    message = f"`{operation.text}` {verb} registers that `{op.kind}` in flight still owns"
-    related = (Related(f"`{op.kind}` was issued here", op.place),)
-    repair = "wait for the group (wgmma.wait_group) before its registers are touched"
-    x.finding("register-before-wait", message, related=related, repair=repair)
+class Event(NamedTuple):
+    """An instruction of a block that matters, with the registers of products it reads and writes."""
+
+    operation: Operation
+    reads: frozenset[Cell]
+    writes: frozenset[Cell]
+
+
+_KEPT = 16
+_WAIT = "Wait for the product's group (wgmma.commit_group, wgmma.wait_group) before its registers are touched."
+_FENCE = "Put wgmma.fence.sync.aligned between the last change of these registers and the product."
+
+
+def _is_product(op: Operation) -> bool:
+    return op.text.startswith("wgmma.mma_async")
+
+
+def _fragment(op: Operation) -> frozenset[Cell]:
+    """Return the registers that hold A; empty when A lies behind a descriptor."""
+    a = op.operands[1]
+    return (
+        frozenset((b, s) for b, slots in op.operand_slots(1).items() for s in slots) if isinstance(a, Vector) else frozenset()
+    )
+
+
+@final
+class RegisterWatch:
+    """Follows the warps of a launch."""
+
+    def __init__(self, machine: Machine, program: Program) -> None:
+        self.machine = machine
+        products = [op for b in program.blocks for op in b.operations if _is_product(op)]
+        self.cells = frozenset(c for op in products for c in (*op.writes(), *_fragment(op)))
+        shape = (machine.rows, machine.threads // 32)
+        self.state = np.zeros(shape, np.int32)
+        self.entered = np.full(shape, -1, np.int32)
+        """The block a warp has been followed through and not yet left."""
+        self.states: list[State] = [State()]
+        self.number: dict[State, int] = {State(): 0}
+        self.memo: dict[tuple[int, int], tuple[int, tuple[Fault, ...]]] = {}
+        self.events: dict[int, tuple[Event, ...]] = {}
+        machine.row_hooks.append(self._fresh)
+
+    @classmethod
+    def of(cls, machine: Machine, program: Program) -> RegisterWatch | None:
+        """Return a watch when findings are asked for and the program has warpgroup products."""
+        if machine.checking and any(_is_product(op) for b in program.blocks for op in b.operations):
+            return cls(machine, program)
+        return None
+
+    def _fresh(self, row: int) -> None:
+        self.state[row] = 0
+        self.entered[row] = -1
+
+    def enter(self, x: Lanes, block: Block) -> None:
+        """Follow the active warps of `x` through a block they are about to run."""
+        events = self.events.get(block.index)
+        if events is None:
+            events = self.events[block.index] = self._events(block)
+        if not events:
+            return
+        window = (slice(x.c0, x.c1), slice(x.t0 // 32, x.t1 // 32))
+        state, entered = self.state[window], self.entered[window]
+        warps = (x.warps(x.active()).any(-1)) & (entered != block.index)
+        if not warps.any():
+            return
+        entered[warps] = block.index
+        for before in np.unique(state[warps]).tolist():
+            key = (before, block.index)
+            if key not in self.memo:
+                after, faults = _follow(self.states[before], events)
+                self.memo[key] = (self._numbered(after), faults)
+            number, faults = self.memo[key]
+            mine = warps & (state == before)
+            for fault in faults:
+                self._report(x, fault, x.threads_of(mine[..., None]) & x.active())
+            state[mine] = -1 - number  # not to be taken for a state that is still to be followed
+        np.copyto(state, -1 - state, where=state < 0)
+
+    def leave(self, x: Lanes) -> None:
+        """Note that the active warps have run their block."""
+        window = (slice(x.c0, x.c1), slice(x.t0 // 32, x.t1 // 32))
+        self.entered[window][x.warps(x.active()).any(-1)] = -1
+
+    def _numbered(self, state: State) -> int:
+        if state not in self.number:
+            self.number[state] = len(self.states)
+            self.states.append(state)
+        return self.number[state]
+
+    def _events(self, block: Block) -> tuple[Event, ...]:
+        last = getattr(block.ending, "operation", None)
+        out: list[Event] = []
+        for op in (*block.operations, *([last] if last is not None else [])):
+            reads, writes = self.cells & op.reads(), self.cells & op.writes()
+            if op.opcode == "wgmma" or reads or writes:
+                out.append(Event(op, reads, writes))
+        return tuple(out)
+
+    def _report(self, x: Lanes, fault: Fault, lanes: object) -> None:
+        before, x.op = x.op, fault.operation
+        x.finding(
+            "register-before-wait",
+            fault.message,
+            lanes=lanes,  # pyright: ignore[reportArgumentType]
+            related=(Related(f"`{fault.other.text}` stands here", fault.other.place),),
+            repair=fault.repair,
+        )
+        x.op = before
+
+
+def _follow(state: State, events: tuple[Event, ...]) -> tuple[State, tuple[Fault, ...]]:
+    """Return the state after the events, and the faults on the way."""
+    changed, group, groups = set(state.changed), list(state.open), list(state.groups)
+    faults: list[Fault] = []
+    for e in events:
+        op = e.operation
+        if op.opcode != "wgmma":
+            if op.guard is None:
+                faults += _touches(e, [*group, *(p for g in groups for p in g)])
+                if e.writes:
+                    changed.add(op)
+        elif _is_product(op):
+            used = op.writes() | _fragment(op)
+            writer = next((w for w in changed if used & w.writes()), None)
+            if writer is not None:
+                message = f"`{op.text}` uses registers that `{writer.text}` changed, with no wgmma.fence in between"
+                faults.append(Fault(op, writer, message, _FENCE))
+            group.append(op)
+        elif op.text.startswith("wgmma.fence"):
+            changed.clear()
+        elif op.text.startswith("wgmma.commit_group"):
+            groups.append(tuple(group))
+            group = []
+            if len(groups) > _KEPT:  # nothing waits for so many: the oldest may be one
+                groups[:2] = [groups[0] + groups[1]]
+        else:
+            keep = int(getattr(op.operands[0], "value", 0))
+            groups = groups[-keep:] if keep else []
+    return State(frozenset(changed), tuple(dict.fromkeys(group)), tuple(tuple(dict.fromkeys(g)) for g in groups)), tuple(faults)
+
+
+def _touches(e: Event, flying: list[Operation]) -> list[Fault]:
+    """Return the fault of an instruction that touches registers of products in flight, if any."""
+    for product in flying:
+        results = product.writes()
+        if e.reads & results:
+            message = f"`{e.operation.text}` reads accumulators of a wgmma that has not been waited for"
+            return [Fault(e.operation, product, message, _WAIT)]
+        if e.writes & (results | _fragment(product)):
+            message = f"`{e.operation.text}` changes registers of a wgmma that has not been waited for"
+            return [Fault(e.operation, product, message, _WAIT)]
+    return []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpsmith.simulator.async_access import Lane, lanes_of, signal, span_of, watch, who
+from warpsmith.simulator.async_access import Lane, claim, lanes_of, signal, span_of, watch, who
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
 from warpsmith.simulator.meanings.registry import machine, refuse, sync
@@ -109,6 +109,7 @@ def _to_shared(
             signal(machine, signals, copy, size)
 
         copy.complete = complete
+        claim(x, lane, copy)
         x.issue(copy)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from warpsmith.base.errors import InputError
 from warpsmith.simulator import tensor_copy
-from warpsmith.simulator.async_access import Lane, lanes_of, signal, span_of, watch, who, within
+from warpsmith.simulator.async_access import Lane, claim, lanes_of, signal, span_of, watch, who, within
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
 from warpsmith.simulator.meanings.registry import machine, refuse
@@ -141,6 +141,7 @@ def _load(x: Lanes, lane: Lane, v: dict[str, Any], spaces: dict[str, str | None]
             signal(machine, signals, copy, size)
 
         copy.complete = complete
+        claim(x, lane, copy)
         x.issue(copy)
 
 

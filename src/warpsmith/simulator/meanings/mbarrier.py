@@ -236,7 +236,7 @@ def waiting(m: Match) -> Function | Refused:
             _observe(x, barrier, ok, parity)
             if (ok != lanes).any():
                 blocked.append(Waiting(barrier, lanes & ~ok, parity, phase))
-        if not blocked or not parks or x.timed_out:
+        if not blocked or not parks or x.timed_out or _first_refusal(x, blocked):
             x.put(p, passed)
             return DONE
         if passed.any():
@@ -248,9 +248,22 @@ def waiting(m: Match) -> Function | Refused:
     return run
 
 
+def _first_refusal(x: Lanes, blocked: list[Waiting]) -> bool:
+    """Say whether this try_wait shall fail once, as its time limit allows: code that ignores the answer goes on too early."""
+    first = False
+    for w in blocked:
+        for key in waiters(x, w.lanes):
+            if w.barrier.refused.get(key) != w.barrier.phase:
+                w.barrier.refused[key] = w.barrier.phase
+                first = True
+    return first
+
+
 def _observe(x: Lanes, barrier: MBarrier, lanes: Mask, parity: NDArray[np.int64] | None) -> None:
     """Note the phase that each warp has now waited for."""
     if not lanes.any():
         return
     for key in waiters(x, lanes):
-        barrier.observed[key] = barrier.phase - 1 if parity is None else barrier.meant(key, (barrier.phase & 1) ^ 1)
+        meant = barrier.phase - 1 if parity is None else barrier.meant(key, (barrier.phase & 1) ^ 1)
+        if meant < barrier.phase:  # else it passes once more for a phase it has seen
+            barrier.observed[key] = meant

@@ -62,11 +62,13 @@ def mma_async(m: Match) -> Function:
                 _agree(x, c, t, b, "the descriptor of B")
                 if not in_registers:
                     _agree(x, c, t, a, "the descriptor of A")
-                accumulators = _accumulators(v["d"], c, t)
                 left: Any = int(a[c, t]) if not in_registers else from_registers(a[:, c, t : t + 128], a_type, k)
-                _issue(x, c, t, Product(
-                    x.c0 + c, types, n, left, int(b[c, t]), tile_a, tile_b, accumulators, bool(scale[c, t]), negate, saturate
-                ))  # fmt: skip
+                product = Product(
+                    row=x.c0 + c, types=types, n=n, a=left, b=int(b[c, t]), tile_a=tile_a, tile_b=tile_b,
+                    accumulators=_accumulators(v["d"], c, t), scale_d=bool(scale[c, t]), negate=negate, saturate=saturate,
+                    slots=x.op.operand_slots(0), first=x.t0 + t,
+                )  # fmt: skip
+                _issue(x, c, t, product)
 
     return run
 
