@@ -16,7 +16,7 @@ from warpsmith.simulator.memory import PENDING_READ, PENDING_WRITE
 from warpsmith.simulator.units import units_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from numpy.typing import NDArray
 
@@ -55,7 +55,7 @@ def lanes_of(x: Lanes) -> Iterator[Lane]:
 
 
 @contextmanager
-def within(x: Lanes, lanes: Mask) -> Iterator[None]:
+def within(x: Lanes, lanes: Mask) -> Generator[None, None, None]:
     """Run part of an instruction for some of its lanes: `with within(x, lanes): …`."""
     before, x.mask = x.mask, lanes
     yield
@@ -125,7 +125,7 @@ def claim(x: Lanes, lane: Lane, op: AsyncOperation) -> None:
             owner = "still writes" if kind == _READ or others[0].writes else "still reads"
             x.finding(
                 kind,
-                f"`{op.kind}` {verb} shared memory from {e.start % e.space.row:#x} on, which `{others[0].kind}` in flight {owner}",
+                f"`{op.kind}` {verb} shared memory from {e.start % e.space.row:#x} on, which `{others[0].kind}` {owner}",
                 lanes=lane.mask,
                 related=[Related(f"`{o.kind}` issued by {o.threads}", o.place) for o in others[:2]],
                 repair="Wait until the operation in flight is done with the buffer (its mbarrier phase or group) first.",

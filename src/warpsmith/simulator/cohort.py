@@ -83,7 +83,7 @@ def narrow(rect: Rectangle, mask: NDArray[np.bool_]) -> tuple[Rectangle, NDArray
     c0, _, t0, _ = rect
     r0, r1, u0, u1 = box_of(mask)
     inner = mask[r0:r1, u0:u1]
-    return (c0 + r0, c0 + r1, t0 + u0, t0 + u1), None if inner.all() else np.ascontiguousarray(inner)
+    return (c0 + r0, c0 + r1, t0 + u0, t0 + u1), None if inner.all() else inner.copy()
 
 
 def merge(cohorts: list[Cohort]) -> list[Cohort]:
