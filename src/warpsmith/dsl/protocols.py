@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from warpsmith.base.ptx_types import PtxType
 
-__all__ = ["ScopeView", "TraceView"]
+__all__ = ["RegView", "ScopeView", "TraceView"]
 
 
 class TraceView(Protocol):
@@ -49,3 +49,13 @@ class ScopeView(Protocol):
     def trace(self) -> TraceView:
         """The trace it belongs to."""
         ...
+
+
+class RegView(Protocol):
+    """A register as the operators know it."""
+
+    name: str
+    dtype: PtxType
+    scope: ScopeView
+    type: str
+    """Name of the type it is declared with."""

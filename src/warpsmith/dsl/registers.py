@@ -1,10 +1,4 @@
-"""Registers as Python values: `Reg`, `NegPred`, `PipeRef`, `RegArray`, and what Python's operators on them emit.
-
-One instruction each, where they are written, by the register's type:
-
-    u32 b32   a >> 1  →  shr.u32      a < b  →  setp.lt.u32
-    s32       a >> 1  →  shr.s32      a < b  →  setp.lt.s32      64-bit likewise
-"""
+"""Registers as Python values: `Reg`, `NegPred`, `PipeRef`, `RegArray`. `operators` says what their operators emit."""
 
 from __future__ import annotations
 
@@ -12,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, final, overload
 
 from warpsmith.base.place import error
-from warpsmith.base.ptx_types import TYPES
+from warpsmith.dsl.operators import binary, compare, invert, move, reversed_subtract, shift
 
 if TYPE_CHECKING:
     from warpsmith.base.ptx_types import PtxType
@@ -77,7 +71,7 @@ class Reg:
         return binary("-", self, other)
 
     def __rsub__(self, other: object) -> Reg:
-        return _reversed_subtract(self, other)
+        return reversed_subtract(self, other)
 
     def __mul__(self, other: object) -> Reg:
         return binary("*", self, other)
@@ -102,7 +96,7 @@ class Reg:
     @overload
     def __or__(self, other: object) -> Reg: ...
     def __or__(self, other: object) -> Reg | PipeRef:
-        if isinstance(other, (Reg, NegPred)) and self.type == "pred":
+        if isinstance(other, NegPred) or (isinstance(other, Reg) and other.type == "pred"):
             return PipeRef(self, other)
         return binary("|", self, other)
 
@@ -238,154 +232,3 @@ class RegArray:
 
     def __repr__(self) -> str:
         return f"RegArray({self.base}<{self.count}>, {self.dtype})"
-
-
-# --- what the operators emit ---
-
-_INTEGERS = {"b32": "u32", "u32": "u32", "s32": "s32", "b64": "u64", "u64": "u64", "s64": "s64"}
-"""register type -> the type arithmetic on it uses."""
-
-_MNEMONICS = {"+": "add.{t}", "-": "sub.{t}", "*": "mul.lo.{t}", "max": "max.{t}", "min": "min.{t}",
-              "&": "and.b{n}", "|": "or.b{n}", "^": "xor.b{n}"}  # fmt: skip
-
-_COMPARABLE = _INTEGERS | {t: t for t in ("u16", "s16", "f16", "f16x2", "f32", "f64")} | {"b16": "u16"}
-
-_FLOAT_HINT = "write the instruction: ptx.inst.{name}.rn.{type}(d, a, b) says how it rounds"
-
-
-def _is_reg(value: object) -> bool:
-    return isinstance(value, Reg)
-
-
-def _integer_type(symbol: str, a: Reg) -> str:
-    kind = _INTEGERS.get(a.type)
-    if kind is None or a.dtype.kind in ("float", "packed"):
-        words = {"+": "add", "-": "sub", "*": "mul"}
-        if a.dtype.kind in ("float", "packed") and symbol in words:
-            hint = _FLOAT_HINT.format(name=words[symbol], type=a.dtype)
-        elif a.type == "pred":
-            hint = "combine predicates with ptx.inst.and_.pred(d, p, q), or_.pred, xor.pred"
-        else:
-            hint = "operators work on 32- and 64-bit integer registers; write the instruction with ptx.inst"
-        raise error(f"`{symbol}` is not defined for {a.name} of type {a.dtype}", hint)
-    return kind
-
-
-def _other(symbol: str, a: Reg, b: object) -> object:
-    """Check the right operand against `a`; return it, or the register it was widened into."""
-    if isinstance(b, int):
-        bits = TYPES[a.type].bits
-        if not -(1 << (bits - 1)) <= b < 1 << bits:
-            raise error(f"the integer {b} does not fit the {bits} bits of {a.name}")
-        return int(b)
-    if isinstance(b, float):
-        raise error(f"a float ({b}) in the integer operation `{symbol}` on {a.name} of type {a.dtype}", "write an int")
-    if _is_reg(b):
-        return b
-    if isinstance(b, str):
-        raise error(f"the dimension {b!r} has no value in this trace", f"give it one: k.ptx({b}=…)")
-    raise error(f"`{symbol}` needs a register or an int at its right, not {type(b).__name__}")
-
-
-def widen(a: Reg, to: str) -> Reg:
-    """Return a 32-bit register converted to the 64-bit type `to` (sign-extended if it is signed)."""
-    result = a.scope.trace.new(TYPES[to])
-    source = _INTEGERS[a.type]
-    a.scope.trace.emit(f"cvt.{'s64' if source == 's32' else 'u64'}.{source}", (result, a))
-    return result
-
-
-def binary(symbol: str, a: Reg, b: object, into: Reg | None = None) -> Reg:
-    """Emit `into = a symbol b`; a new register of `a`'s type when `into` is None."""
-    trace = a.scope.trace
-    if a.type == "pred" and symbol in "&^" and (_is_reg(b) or hasattr(b, "reg")):
-        result = trace.new(a.dtype) if into is None else into
-        trace.emit({"&": "and.pred", "^": "xor.pred"}[symbol], (result, a, b))
-        return result
-    kind = _integer_type(symbol, a)
-    b = _other(symbol, a, b)
-    if not isinstance(b, int):
-        right: Reg = b  # type: ignore[assignment]
-        other = _integer_type(symbol, right)
-        if other[1:] != kind[1:]:
-            if kind.endswith("32") and into is not None:
-                raise error(
-                    f"`{symbol}=` would put the 64-bit {right.name} into the 32-bit {a.name}",
-                    "convert first: ptx.cvt(u32, u64, d, s)",
-                )
-            if kind.endswith("32"):
-                a, kind = widen(a, "u64" if kind == "u32" else "s64"), ("u64" if kind == "u32" else "s64")
-            else:
-                b = widen(right, kind)
-    result = trace.new(a.dtype) if into is None else into
-    trace.emit(_MNEMONICS[symbol].format(t=kind, n=kind[1:]), (result, a, b))
-    return result
-
-
-def _reversed_subtract(a: Reg, b: object) -> Reg:
-    """Emit `b - a` for an integer `b`."""
-    kind = _integer_type("-", a)
-    result = a.scope.trace.new(a.dtype)
-    a.scope.trace.emit(f"sub.{kind}", (result, _other("-", a, b), a))
-    return result
-
-
-def shift(symbol: str, a: Reg, b: object, into: Reg | None = None) -> Reg:
-    """Emit a shift: `>>` is arithmetic on signed registers, logical on the others."""
-    trace = a.scope.trace
-    kind = _integer_type(symbol, a)
-    if isinstance(b, int):
-        if not 0 <= b < int(kind[1:]):
-            raise error(f"a shift of a {kind[1:]}-bit register by {b}", f"shift by 0 to {int(kind[1:]) - 1}")
-    elif _is_reg(b):
-        if _integer_type(symbol, b)[1:] != "32":  # type: ignore[arg-type]
-            raise error("a shift amount is a 32-bit register", "convert it first: ptx.cvt(u32, u64, d, s)")
-    else:
-        raise error(f"`{symbol}` needs a register or an int at its right, not {type(b).__name__}")
-    result = trace.new(a.dtype) if into is None else into
-    trace.emit(f"shl.b{kind[1:]}" if symbol == "<<" else f"shr.{kind}", (result, a, b))
-    return result
-
-
-def invert(a: Reg) -> Reg:
-    """Emit the bitwise complement."""
-    kind = _integer_type("~", a)
-    result = a.scope.trace.new(a.dtype)
-    a.scope.trace.emit(f"not.b{kind[1:]}", (result, a))
-    return result
-
-
-def compare(op: str, a: Reg, b: object) -> Reg:
-    """Emit `setp.op` by `a`'s type (b32 compares as u32) and return the predicate."""
-    trace = a.scope.trace
-    kind = _COMPARABLE.get(a.type)
-    if kind is None or a.dtype.name in ("bf16", "tf32") or a.dtype.kind == "packed":
-        hint = "combine predicates with ptx.inst.xor.pred" if a.type == "pred" else "write it with ptx.inst.setp"
-        raise error(f"registers of type {a.dtype} are not compared by operators ({a.name})", hint)
-    if kind in ("f16", "f32", "f64"):
-        if not isinstance(b, (int, float)) and not _is_reg(b):
-            raise error(f"a comparison needs a register or a number at its right, not {type(b).__name__}")
-        b = float(b) if isinstance(b, int) else b
-    else:
-        b = _other(op, a, b)
-        if not isinstance(b, int) and b.type in _INTEGERS and _INTEGERS[b.type][1:] != kind[1:]:  # type: ignore[union-attr]
-            raise error(
-                f"{a.name} has {kind[1:]} bits and {b.name} has {_INTEGERS[b.type][1:]}",  # type: ignore[union-attr]
-                "convert one of them: ptx.cvt(u64, u32, d, s)",
-            )
-    result = trace.new(TYPES["pred"])
-    trace.emit(f"setp.{op}.{kind}", (result, a, b))
-    return result
-
-
-_MOVES = {"b8": "", "u8": "", "s8": "", "b128": "b128", "f16": "b16", "f16x2": "b32", "pred": "pred"}
-
-
-def move(target: Reg, value: object) -> None:
-    """Emit `mov` of a register, number, vector (packs) or address into `target`."""
-    kind = _MOVES.get(target.type, target.type)
-    if not kind:
-        raise error(f"there is no mov for the 8-bit register {target.name}", "8-bit registers are for ld, st and cvt")
-    if isinstance(value, (list, tuple)) and kind[0] in "us":
-        kind = "b" + kind[1:]
-    target.scope.trace.emit(f"mov.{kind}", (target, value))

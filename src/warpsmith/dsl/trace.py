@@ -154,7 +154,8 @@ class Trace:
 
     def find(self, name: str) -> object | None:
         """Return the register called `name`, or the space of the variable or parameter; None when undeclared."""
-        return self.scope.find(name) or self.spaces.get(name)
+        found = self.scope.find(name)
+        return self.spaces.get(name) if found is None else found
 
     def declare_variable(self, name: str, space: str, type_name: str = "b8") -> None:
         """Note a variable's name, space and type; raise when the name is taken."""
