@@ -212,11 +212,11 @@ class Engine:
             if ready is False or (ready is not True and not np.any(ready)):
                 self.parked.append(p)
                 continue
-            woken = True
-            self._wake(p, ready)
+            woken |= self._wake(p, ready)
         return woken
 
-    def _wake(self, p: Parked, ready: Any) -> None:
+    def _wake(self, p: Parked, ready: Any) -> bool:
+        """Let the lanes of a parked cohort go on that are ready; return whether there were any."""
         c = p.cohort
         if ready is not True:
             c0, c1, t0, t1 = c.rect
@@ -226,7 +226,7 @@ class Engine:
             if rest.any():
                 if not active.any():
                     self.parked.append(p)
-                    return
+                    return False
                 stay = c.part(rest)
                 self.parked.append(
                     Parked(stay, self.cut(Wait(p.condition, None, p.retry, p.after), c.rect, stay.rect), p.operation)
@@ -241,6 +241,7 @@ class Engine:
             if isinstance(ending, Sync):
                 self.move(c, ending.target)
         self.ready.append(c)
+        return True
 
     # --- a block ----------------------------------------------------------------------------------------------------
 

@@ -26,9 +26,7 @@ _ROW, _PAIR = _LANE // 4, _LANE % 4
 def _rows(x: Lanes, address: NDArray[np.int64], count: int, space: str | None) -> NDArray[np.int64]:
     """Return the row addresses `[matrix, row, C, W]` that lanes 0 … 8·count-1 of each warp give; they must be aligned to 16."""
     given = x.warps(address)
-    used = np.zeros(x.shape, np.bool_)
-    x.warps(used)[..., : 8 * count] = True
-    used &= x.active()
+    used = x.active() & (np.arange(x.shape[1]) % 32 < 8 * count)
     if ((address & 15) != 0)[used].any():
         x.machine.check.misaligned(x, x.machine.shared, address, 16, used & ((address & 15) != 0))
     rows = np.moveaxis(given[..., : 8 * count], -1, 0)
