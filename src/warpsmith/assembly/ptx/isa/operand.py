@@ -41,6 +41,8 @@ class OperandSlot:
     """None for addresses, labels, lists, untyped operands and plain integer immediates."""
     count: int | None = None
     """Elements of the brace vector; None for a plain operand. 1 means a plain operand or a vector of one."""
+    braces: bool = False
+    """A vector of one element that must be written with braces."""
     optional: bool = False
     """May be left out; only trailing operands are."""
     space: str | None = None
@@ -211,6 +213,9 @@ def _operand(text: str, offset: int) -> OperandSpec:
         return _address(text, offset)
     if m := _LIST.match(text):
         return OperandSpec(OperandSlot(m["name"], "list", optional=bool(m["optional"])), offset)
+    if text.startswith("{") and text.endswith("}"):
+        spec = _plain(text[1:-1], offset + 1)
+        return replace(spec, slot=replace(spec.slot, braces=True))
     parts = list(_split(text, "|", offset))
     first = _plain(*parts[0])
     if len(parts) == 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from warpsmith.assembly.ptx.tree import Name
+from warpsmith.assembly.ptx.tree import Immediate, Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +43,15 @@ def rule(function: Rule) -> Rule:
 @rule
 def one_negation(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
     """Allow a minus on one factor or on the addend of vmad, not on both (PTX ISA 9.7.20.1.3)."""
-    minus = [n for n, o in enumerate(operands) if isinstance(o, Name) and o.negated]
+    minus = [n for n, o in enumerate(operands) if isinstance(o, Name) and o.minus]
     if len(minus) > 1:
         hint = "negate one of the factors, or the addend"
         yield RuleProblem(f"{match.row.opcode} negates more than one operand", minus[1], hint)
+
+
+@rule
+def bulk_size(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """Want a constant size of `st.bulk` in multiples of 8 bytes (PTX ISA 9.7.10.14)."""
+    size = operands[1] if len(operands) > 1 else None
+    if isinstance(size, Immediate) and isinstance(size.value, int) and size.value % 8:
+        yield RuleProblem(f"{match.row.opcode} size {size.value} is not a multiple of 8", 1, f"write {size.value // 8 * 8 + 8}")
