@@ -38,8 +38,6 @@ def multiply(
     machine.counters.tensor_flops += 2 * int(np.prod(a.shape[:-1], dtype=np.int64)) * a.shape[-1] * b.shape[-1]
     if a_type in INTEGERS:
         return tensorcore.integer(a, b, c, saturate=saturate)
-    if a_type == "f64":
-        return tensorcore.double(a, b, c)
     if machine.numerics == "fast":
         machine.fidelity.note(
             "tensor cores", "approximate", 'products were computed in float32 by numpy (numerics="fast"), not bit for bit'

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from warpsmith.base.errors import CapabilityError
-from warpsmith.simulator.meanings.double import fused
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     F32 = NDArray[np.float32]
     F64 = NDArray[np.float64]
 
-__all__ = ["MIN_EXPONENT", "Rule", "double", "exact", "fast", "integer", "rule_for"]
+__all__ = ["MIN_EXPONENT", "Rule", "exact", "fast", "integer", "rule_for"]
 
 Rounding = Literal["rz32", "rz_e8m13", "rne16"]
 
@@ -243,12 +242,3 @@ def integer(a: NDArray[np.int8], b: NDArray[np.int8], c: NDArray[np.int32] | Non
     if saturate:
         return np.clip(total, -(2**31), 2**31 - 1).astype(np.int32)
     return total.astype(np.int64).astype(np.int32)
-
-
-def double(a: F64, b: F64, c: F64 | None) -> F64:
-    """Return A·B + C in double precision: one fused multiply-add after the other along k, each rounded to nearest."""
-    total = np.zeros((*a.shape[:-1], b.shape[-1])) if c is None else np.array(np.broadcast_to(c, (*a.shape[:-1], b.shape[-1])))
-    with np.errstate(all="ignore"):
-        for k in range(a.shape[-1]):
-            total = fused(a[..., k, None], b[..., k, None, :], total, "rn")
-    return total

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpsmith.simulator.fragments import accumulator, operand_a, operand_b, volta_accumulator, volta_operand
+from warpsmith.simulator.meanings.mma_double import double_product
 from warpsmith.simulator.meanings.registry import machine, refuse
 from warpsmith.simulator.multiply import multiply
 from warpsmith.simulator.operand_values import WIDTH, values
@@ -57,6 +58,8 @@ def mma(m: Match) -> Function | Refused:
         third = _sums(x, c, c_type, map_c, (rows, columns), warps)
         if popc == "xor":
             product = _different_bits(left, right, third)
+        elif a_type == "f64":
+            product = double_product(left, right, third)
         else:
             product = multiply(x.machine, left, right, third, types, saturate=saturate)
         write_registers(x, d, packed(product, map_d), warps)

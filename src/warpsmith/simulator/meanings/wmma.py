@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpsmith.simulator.meanings.mbarrier import space_of
+from warpsmith.simulator.meanings.mma_double import double_product
 from warpsmith.simulator.meanings.registry import machine, refuse
 from warpsmith.simulator.multiply import multiply
 from warpsmith.simulator.operand_values import WIDTH, values
@@ -139,6 +140,8 @@ def mma(m: Match) -> Function | Refused:
         if xor:
             left, right = sides[0].astype(np.int64), sides[1].astype(np.int64)
             product = (left.sum(-1)[..., None] + right.sum(-2)[..., None, :] - 2 * (left @ right) + sides[2]).astype(np.int32)
+        elif a_type == "f64":
+            product = double_product(sides[0], sides[1], sides[2])
         else:
             product = multiply(x.machine, sides[0], sides[1], sides[2], types, saturate=saturate)
         where = _map("d", *_extent("d", shape), len(d), _WIDTHS[d_type])

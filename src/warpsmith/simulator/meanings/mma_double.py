@@ -1,0 +1,25 @@
+"""Products in double precision (PTX ISA 9.7.14.5.14): one fused multiply-add after the other along k."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpsmith.simulator.meanings.double import fused
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    F64 = NDArray[np.float64]
+
+__all__ = ["double_product"]
+
+
+def double_product(a: F64, b: F64, c: F64) -> F64:
+    """Return A·B + C of `a[i, m, k]`, `b[i, k, n]`, `c[i, m, n]`; every step is rounded to nearest."""
+    total = c
+    with np.errstate(all="ignore"):
+        for k in range(a.shape[-1]):
+            total = fused(a[..., k, None], b[..., k, None, :], total, "rn")
+    return total
