@@ -82,7 +82,7 @@ def _immediate_fault(operand: Operand, slot: OperandSlot) -> str:
 def _value_fault(operand: Operand, slot: OperandSlot, opcode: str, lookup: Lookup) -> str:
     if isinstance(operand, VectorOperand):
         return _vector_fault(operand, slot, opcode, lookup)
-    if slot.count is not None and slot.count > 1:
+    if slot.count is not None and (slot.count > 1 or not slot.bare):
         return _whole_vector_fault(operand, slot, opcode, lookup)
     if isinstance(operand, Immediate):
         return _constant_fault(operand, slot)

@@ -40,9 +40,9 @@ class OperandSlot:
     type: PtxType | None = None
     """None for addresses, labels, lists, untyped operands and plain integer immediates."""
     count: int | None = None
-    """Elements of the brace vector; None for a plain operand. 1 means a plain operand or a vector of one."""
-    braces: bool = False
-    """A vector of one element that must be written with braces."""
+    """Elements of the brace vector; None for a plain operand. A vector of one needs its braces too, unless `bare`."""
+    bare: bool = False
+    """A vector of one element may be written without braces (texture and surface coordinates)."""
     optional: bool = False
     """May be left out; only trailing operands are."""
     space: str | None = None
@@ -167,7 +167,7 @@ def _count(ref: str, values: Mapping[str, Value]) -> int | None:
 
 _OPERAND = re.compile(
     r"""(?P<direction>[>+])? (?P<marks>[-!%&\#@]*) (?P<name>[A-Za-z_]\w*)
-        (?: \* (?P<count>\d+ | [A-Za-z_]\w* | \(\w+\)) )?
+        (?: \* (?P<bare>\?)? (?P<count>\d+ | [A-Za-z_]\w* | \(\w+\)) )?
         (?: : (?P<type>[A-Za-z_][\w]* (?: \([\w,]*\) )?) )?
         (?: < (?P<selectors>\w+) > )?
         (?P<bang>!)? (?P<sink>~)?
@@ -213,9 +213,6 @@ def _operand(text: str, offset: int) -> OperandSpec:
         return _address(text, offset)
     if m := _LIST.match(text):
         return OperandSpec(OperandSlot(m["name"], "list", optional=bool(m["optional"])), offset)
-    if text.startswith("{") and text.endswith("}"):
-        spec = _plain(text[1:-1], offset + 1)
-        return replace(spec, slot=replace(spec.slot, braces=True))
     parts = list(_split(text, "|", offset))
     first = _plain(*parts[0])
     if len(parts) == 1:
@@ -260,6 +257,7 @@ def _plain(text: str, offset: int) -> OperandSpec:
         untyped="%" in marks,
         symbol="&" in marks,
         signed="-" in marks,
+        bare=bool(m["bare"]),
         selectors=SELECTORS[m["selectors"]] if m["selectors"] else (),
     )
     return OperandSpec(slot, offset, m["type"] or "", m["count"] or "", "", _condition(m["condition"]))

@@ -104,7 +104,7 @@ def _operand(m: Match, s: OperandSlot, shape: Shape, constant: bool, counters: d
 
 def _value(s: OperandSlot, shape: Shape, counters: dict[str, int]) -> Operand:
     pool = _pool(s.type)
-    if s.count is not None and (s.count > 1 or s.braces or shape.variant % 2):
+    if s.count is not None and (s.count > 1 or not s.bare or shape.variant % 2):
         elements: list[Operand] = [_register(pool, counters) for _ in range(s.count)]
         if s.sink and s.count > 1 and shape.variant == 1:
             elements[0] = Name("_")
