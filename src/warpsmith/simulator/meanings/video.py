@@ -109,7 +109,7 @@ def shift(form: Form) -> Fn:
         value = _values(a, sa)
         if left and "sat" in form:
             value = np.where(n >= 31, np.clip(value, -4, 4), value)  # saturates all the same, inside 64 bits
-        r = value << n if left else value >> n
+        r: Any = value << n if left else value >> n
         if "sat" in form:
             r = _clamp(r, sd)
         if second is not None:
