@@ -46,6 +46,8 @@ class SimulationResult:
     fidelity: Fidelity
     completed: bool
     """Every thread ran to its end. False after a fault that ends the launch, a deadlock, `max_steps` or Ctrl-C."""
+    printed: str = ""
+    """What the kernel's printf wrote."""
     globals: dict[str, Any] = field(default_factory=dict)
     """The module's global variables after the launch, as bytes (numpy uint8)."""
 
@@ -113,21 +115,16 @@ def _launch(
     machine.counters.count_blocks(program, engine.runs)
     machine.counters.blocks_run = engine.steps
     arguments.copy_back()
-    data = variables.memory.data
-    values = {
-        n: data[s.address - 0x7000_0000_0000 :][: variables.sizes[n]].copy()
-        for n, s in variables.symbols.items()
-        if s.space == "global"
-    }
-    outputs = [array for array, _ in arguments.arrays]
+    m = machine
     return SimulationResult(
-        outputs,
-        machine.findings.list,
-        machine.counters,
+        [array for array, _ in arguments.arrays],
+        m.findings.list,
+        m.counters,
         Timeline(engine.steps, engine.ended_ctas),
-        machine.fidelity,
+        m.fidelity,
         completed,
-        values,
+        "".join(m.printed),
+        variables.values(),
     )
 
 

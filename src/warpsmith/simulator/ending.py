@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.calls import carry_in, carry_out
 from warpsmith.simulator.outcome import Wait
 from warpsmith.simulator.program import Branch, Call, Indexed, Jump, Reg, Return, Sync
+from warpsmith.simulator.recursion import Recursion
 from warpsmith.simulator.schedule import QUANTUM
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.engine import Engine
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.program import Block
+    from warpsmith.simulator.scope import Signature
 
 __all__ = ["Endings"]
 
@@ -30,7 +31,7 @@ class Endings:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.machine = engine.machine
-        self.parameters: dict[Any, Any] = {}
+        self.recursion = Recursion(engine.machine)
 
     def follow(self, c: Cohort, x: Lanes, block: Block) -> None:
         """Move, split, park or end the cohort."""
@@ -159,13 +160,16 @@ class Endings:
             x.finding("out-of-bounds", message, repair="load the function's address before the call", stop=True)
             return
         blocks = self.engine.blocks
-        if any(blocks[f].function == signature.name for f in (*c.frames, c.block)):
-            raise CapabilityError(f"simulator: recursion is not modelled (`{signature.name}` calls itself)")
+        self.recursion.enter(x, signature, self._depth(c, signature))
         carry_in(x, e, signature)
         c.frames = (*c.frames, c.block)
         c.trail = (*c.trail, (0,) * (len(blocks[signature.entry].order) - 1))
         c.block, c.key = signature.entry, None
         self.engine.ready.append(c)
+
+    def _depth(self, c: Cohort, signature: Signature) -> int:
+        """Return how often a function is active already."""
+        return sum(self.engine.blocks[b].function == signature.name for b in (*c.frames, c.block))
 
     def _return(self, c: Cohort, x: Lanes) -> None:
         blocks = self.engine.blocks
@@ -173,7 +177,8 @@ class Endings:
         e = blocks[caller].ending
         assert isinstance(e, Call)
         signature = next(s for s in self.machine.program.functions.values() if s.name == blocks[c.block].function)
-        carry_out(x, e, signature)
+        depth = self._depth(c, signature) - 1
+        carry_out(x, e, signature, lambda: self.recursion.leave(x, signature, depth))
         c.frames, c.trail = c.frames[:-1], c.trail[:-1]
         c.block = caller
         self._go(c, e.back)

@@ -72,10 +72,14 @@ class FunctionLowering:
         self.returns: list[tuple[Parameter, Register | Symbol]] = []
         self.files = {i.index: i.name for i in areas.module.items if isinstance(i, FileDirective)}
         self.place: Place | None = None
+        before = dict(areas.slots.next), areas.call_params.top, areas.local.top
         self.entry = self.new_block().index
         self.current = areas.blocks[self.entry]
         self._declare_parameters()
         self._declare(function.body or [], self.scope)
+        self.slots = tuple((bank, before[0][bank], end) for bank, end in areas.slots.next.items())
+        self.param_range = before[1], areas.call_params.top
+        self.local_bytes = areas.local.top - before[2]
         self.instructions = InstructionLowering(self)
 
     # --- declarations ---------------------------------------------------------------------------------------------
@@ -139,7 +143,15 @@ class FunctionLowering:
 
     def signature(self) -> Signature:
         """Return what a call needs to know."""
-        return Signature(self.function.name, self.entry, tuple(self.parameters), tuple(self.returns))
+        return Signature(
+            self.function.name,
+            self.entry,
+            tuple(self.parameters),
+            tuple(self.returns),
+            self.slots,
+            self.param_range,
+            self.local_bytes,
+        )
 
     def end(self, ending: Any, following: Block | None = None) -> None:
         """End the current block and go on in `following` (a new block when None)."""

@@ -25,6 +25,7 @@ from warpsmith.simulator.program import (
     Sync,
     Vector,
 )
+from warpsmith.simulator.runtime import runtime_function
 from warpsmith.simulator.scope import Label, Register, Scope, Symbol, Targets
 from warpsmith.simulator.select import refused, select, where
 
@@ -87,7 +88,7 @@ class InstructionLowering:
         targets = tuple(self._label(s, Name(t)) for t in found.node.targets)
         return Indexed(register, targets, self._operation("machine", _engine, s, (register,), (False,)))
 
-    def _call(self, s: Instruction) -> Call:
+    def _call(self, s: Instruction) -> Call | list[Operation]:
         lists = [o for o in s.operands if isinstance(o, CallArguments)]
         names = [o for o in s.operands if isinstance(o, Name)]
         results = lists.pop(0) if s.operands and isinstance(s.operands[0], CallArguments) else CallArguments([])
@@ -98,15 +99,22 @@ class InstructionLowering:
             target = self.operands.reg(names[0], TYPES["u64"] if found.bits == 64 else TYPES["u32"])
         elif isinstance(found, Symbol) and found.space == "function":
             target = found.address
+        elif found is None:
+            target = 0
         else:
-            raise refused(s, f"the body of function `{names[0].name}` is not in this module")
+            raise InputError(f"{where(s)}`{names[0].name}` is no function")
         ins = tuple(self._argument(a) for a in arguments.arguments)
         outs = tuple(self._argument(a) for a in results.arguments)
         used: list[Lowered] = [a for a in (*outs, *ins) if isinstance(a, Reg | Const)]
         if isinstance(target, Reg):
             used.append(target)
         written = tuple(i < sum(isinstance(o, Reg) for o in outs) for i in range(len(used)))
-        return Call(target, ins, outs, -1, self._operation("machine", _engine, s, tuple(used), written))
+        call = Call(target, ins, outs, -1, self._operation("machine", _engine, s, tuple(used), written))
+        if found is None:
+            op = self._operation("machine", runtime_function(names[0].name, call, where(s)), s, (), ())
+            op.guard = self.guard(s)
+            return [op]
+        return call
 
     def _argument(self, operand: Any) -> Any:
         if isinstance(operand, Name):

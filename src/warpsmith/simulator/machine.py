@@ -58,6 +58,8 @@ class Machine:
         self.findings = FindingLog(config.schedule_text)
         self.fidelity = Fidelity()
         self.check = AccessCheck(self)
+        self.printed: list[str] = []
+        """What the kernel's printf wrote, in the order of execution."""
         self.state: dict[str, Any] = {}
         """Of other rooms of the machine (mbarriers, commit groups, …), by their name."""
         self.memory_version = 0

@@ -63,6 +63,12 @@ class Signature:
     entry: int
     parameters: tuple[tuple[Parameter, Register | Symbol], ...]
     returns: tuple[tuple[Parameter, Register | Symbol], ...]
+    slots: tuple[tuple[str, int, int], ...] = ()
+    """Its registers: (bank, first slot, end)."""
+    param_range: tuple[int, int] = (0, 0)
+    """Its bytes of function parameter memory."""
+    local_bytes: int = 0
+    """Bytes of local variables."""
 
 
 Entity = Register | Symbol | Label | Targets
