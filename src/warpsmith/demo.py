@@ -28,7 +28,7 @@ __all__ = ["DIM", "SEQUENCE", "Broken", "Run", "run", "run_broken"]
 SEQUENCE = 512
 DIM = 64
 _REMOVED = 2
-"""Which arrival the broken kernel lacks: in the order of the text, the one by which a consumer gives a V tile back."""
+"""Which arrival the broken kernel lacks, in the order of the text: one by which a consumer gives a tile back."""
 
 
 @final

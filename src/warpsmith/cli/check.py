@@ -11,7 +11,7 @@ from warpsmith.assembly.ptx.check import check
 from warpsmith.assembly.ptx.tree import Instruction, Scope
 from warpsmith.base.errors import CompilationError, InputError, PtxError
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
-from warpsmith.cli.output import finding_json, json_option, print_json
+from warpsmith.cli.output import finding_json, json_option, print_json, shown
 from warpsmith.toolchain import compile_ptx
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def command(*, target: str, parameters: tuple[str, ...], ask_ptxas: bool, as_jso
             }
         )
     else:
-        for problem in (*problems, *findings):
-            print(problem)
+        for line in (*problems, *map(shown, findings)):
+            print(line)
         print(f"{target}: {_plural(count, 'instruction')}, {_plural(len(problems), 'problem')}")
     return 1 if problems or any(f.severity == "error" for f in findings) else 0
 

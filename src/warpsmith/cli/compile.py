@@ -12,7 +12,7 @@ import click
 from warpsmith.assembly.ptx import parse_file
 from warpsmith.base.errors import InputError
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters, stem_of
-from warpsmith.cli.output import finding_json, json_option, print_json, write_whole
+from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
 from warpsmith.toolchain import Compilation, compile_ptx, disassemble
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _print(compilation: Compilation | None) -> None:
     for resources in compilation.resources.values():
         print(f"  {resources.name}: {_describe(resources)}")
     for finding in compilation.findings:
-        print(finding)
+        print(shown(finding))
 
 
 def _describe(r: Resources) -> str:

@@ -46,8 +46,8 @@ def counters_rows(counters: Counters) -> list[tuple[str, str, int, str]]:
     rows = [("instructions", name, count, "warp-instructions") for name, count in by_class(counters.instructions).items()]
     rows += [("data", what, count, "bytes") for what, count in counters.bytes.most_common()]
     if counters.tensor_flops:
-        rows.append(("tensor cores", "multiplications and additions", counters.tensor_flops, "FLOPs"))
-    rows += [("waits", what, count, "times a warp waited") for what, count in counters.waits.most_common()]
+        rows.append(("tensor cores", "matrix arithmetic", counters.tensor_flops, "FLOPs"))
+    rows += [("waits", what, count, "by a warp") for what, count in counters.waits.most_common()]
     rows += [("asynchronous", what, count, "operations") for what, count in counters.async_operations.most_common()]
     return rows
 

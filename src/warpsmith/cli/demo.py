@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import linecache
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from warpsmith import demo
 from warpsmith.cli.counters import counters_json, counters_table
-from warpsmith.cli.output import finding_json, json_option, print_json
+from warpsmith.cli.output import finding_json, json_option, print_json, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     from warpsmith.demo import Broken, Run
 
 __all__ = ["command"]
 
+INTRODUCTION = f"""\
+Flash attention for Hopper on this CPU, {demo.SEQUENCE} rows of {demo.DIM}, fp16: one warpgroup loads tiles by TMA,
+two multiply them with wgmma, and mbarriers keep them in step.
+"""
 NEXT = """\
 What to type next:
-  warpsmith doctor                          what is here to compile with, and how to get it
-  warpsmith simulate kernel.py:NAME -a …    your own kernel; `warpsmith simulate --help` says how to write arguments
-  warpsmith compile kernel.ptx              machine code, registers and spills, at your source lines
-The kernel just shown: src/warpsmith/kernels/attention/hopper.py. The guide: docs/guide/kernels.md.
-"""
+  warpsmith simulate FILE.py:KERNEL -a ARGS   your own kernel; `warpsmith simulate --help` lists the arguments
+  warpsmith compile FILE.ptx                  machine code, registers and spills, at your source lines
+  warpsmith doctor                            what is here to compile with, and how to get it
+The kernel is in src/warpsmith/kernels/attention/, the guide in docs/guide/kernels.md."""
 TOLERANCE = 4e-3
 """Largest difference from float64 attention that fp16 attention on standard normal inputs may have."""
 
@@ -30,32 +38,49 @@ TOLERANCE = 4e-3
 @click.command()
 @json_option
 def command(*, as_json: bool) -> int:
-    """Run a warp-specialised Hopper attention kernel on the CPU, then break it."""
-    console = Console(stderr=as_json)
-    console.print(f"Flash attention for Hopper, {demo.SEQUENCE} rows of {demo.DIM}: TMA, mbarriers, wgmma, three warpgroups.")
-    right = demo.run()
+    """Run a warp-specialised Hopper attention kernel on the CPU, then break one barrier of it."""
+    console = Console(stderr=as_json, highlight=False, markup=False, soft_wrap=True)
+    console.print(INTRODUCTION)
+    with _bar(console, "the kernel") as progress:
+        right = demo.run(progress=progress)
     if not as_json:
         _show(console, right)
-    broken = demo.run_broken()
-    good = right.error <= TOLERANCE and not right.result.findings and bool(broken.result.findings)
+    with _bar(console, "the kernel without one arrival") as progress:
+        broken = demo.run_broken(progress=progress)
     if as_json:
         print_json(_as_json(right, broken))
     else:
         _show_broken(console, broken)
-        console.print(NEXT, markup=False, highlight=False)
+        console.print(NEXT)
+    good = right.error <= TOLERANCE and not right.result.findings and bool(broken.result.findings)
     return 0 if good else 1
 
 
+@contextmanager
+def _bar(console: Console, what: str) -> Generator[Callable[[int, int], None]]:
+    """Show a bar of CTAs that have ended while a launch runs, where the output is a terminal."""
+    columns = (TextColumn(what), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda ended, total: bar.update(task, completed=ended, total=total)
+
+
 def _show(console: Console, right: Run) -> None:
-    console.print(f"largest error against float64 attention {right.error:.2e}, of the log-sum-exp {right.lse_error:.2e}")
-    console.print(f"findings: {len(right.result.findings)}, {right.seconds:.1f} s")
+    console.print(f"largest error against float64 attention: {right.error:.1e} (log-sum-exp {right.lse_error:.1e})")
+    console.print(f"findings: {len(right.result.findings) or 'none'}; {right.seconds:.1f} s")
+    for finding in right.result.findings:
+        console.print(str(shown(finding)))
     console.print(counters_table(right.result.counters))
 
 
 def _show_broken(console: Console, broken: Broken) -> None:
-    console.print(f"Now without one arrival ({broken.removed.place}):", highlight=False)
+    place = broken.removed.place
+    console.print("The same kernel without one arrival, by which a consumer gives a tile back:")
+    if place:
+        console.print(f"  {place.file.rpartition('/')[2]}:{place.line}: {linecache.getline(place.file, place.line).strip()}")
+    console.print("and what is found:")
     for finding in broken.result.findings:
-        console.print(str(finding), markup=False, highlight=False, soft_wrap=True)
+        console.print(str(shown(finding)))
     console.print()
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from warpsmith.base.findings import Finding
     from warpsmith.base.source import Place
 
-__all__ = ["finding_json", "json_option", "print_json", "write_whole"]
+__all__ = ["finding_json", "json_option", "print_json", "shown", "write_whole"]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 """The `--json` flag; the command receives it as `as_json`."""
@@ -29,6 +30,7 @@ def print_json(value: Any) -> None:
 
 def finding_json(finding: Finding) -> dict[str, object]:
     """Return a finding as plain values; places are `{"file": …, "line": …}` or None."""
+    finding = shown(finding)
     return {
         "kind": finding.kind,
         "severity": finding.severity,
@@ -39,6 +41,18 @@ def finding_json(finding: Finding) -> dict[str, object]:
         "repair": finding.repair,
         "schedule": finding.schedule,
     }
+
+
+def shown(finding: Finding) -> Finding:
+    """Return the finding with files below the current folder named from there."""
+    related = tuple(replace(r, where=_near(r.where)) for r in finding.related)
+    return replace(finding, where=_near(finding.where), related=related)
+
+
+def _near(place: Place | None) -> Place | None:
+    if place is None or not Path(place.file).is_relative_to(here := Path.cwd()):
+        return place
+    return replace(place, file=str(Path(place.file).relative_to(here)))
 
 
 def _place_json(place: Place | None) -> dict[str, object] | None:

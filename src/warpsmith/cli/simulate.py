@@ -15,7 +15,7 @@ from warpsmith.base.errors import InputError
 from warpsmith.cli.counters import counters_json, counters_table
 from warpsmith.cli.launch import entry_name, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
-from warpsmith.cli.output import finding_json, json_option, print_json, write_whole
+from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
 from warpsmith.cli.values import parse_values
 from warpsmith.simulator import simulate
 
@@ -138,7 +138,7 @@ def _summary(name: str, array: NDArray[Any]) -> str:
 
 def _print(result: SimulationResult, arrays: list[Named]) -> None:
     for finding in result.findings:
-        print(finding)
+        print(shown(finding))
     if not result.completed:
         print("the launch did not complete; what follows is as far as it came")
     for index, (name, array) in enumerate(arrays):

@@ -70,7 +70,7 @@ class PhaseWait:
 
     def describe(self) -> str:
         """Say what each barrier lacks."""
-        return "; ".join(w.barrier.describe() for w in self.waiting if not w.passed().any())
+        return "; ".join(dict.fromkeys(w.barrier.describe() for w in self.waiting if not w.passed().any()))
 
     def causes(self) -> Iterator[tuple[str, str, str, list[Related], str]]:
         """Yield what explains that nothing can end this wait: (kind, message, threads, related, repair)."""

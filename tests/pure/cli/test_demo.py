@@ -1,0 +1,40 @@
+"""`warpsmith demo`: the main job, whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from warpsmith.cli import demo
+
+Run = Callable[..., Any]
+
+
+def test_the_kernel_is_right_and_its_broken_twin_is_named(run: Run) -> None:
+    outcome = run("demo", "--json")
+    result = json.loads(outcome.out)
+    assert outcome.status == 0
+    assert result["error"] <= demo.TOLERANCE
+    assert result["lse_error"] <= 1e-5
+    assert result["findings"] == []
+    assert result["counters"]["tensor_flops"] == 4 * 512 * 512 * 64
+    assert result["counters"]["classes"]["tensor core"] > 2000
+    assert result["counters"]["bytes"]["cp.async.bulk.tensor"] == 2 * 64 * 512 * (2 + 2 * 4)
+    (finding,) = result["broken"]["findings"]
+    assert finding["kind"] == "deadlock"
+    assert finding["where"]["file"].endswith("kernels/attention/hopper_producer.py")
+    assert "phase 0 lacks 8 of 8 arrivals" in finding["related"][0]["message"]
+    assert result["broken"]["removed"].partition(":")[0].endswith("kernels/attention/hopper_consumer.py")
+
+
+def test_what_is_printed_and_a_wrong_result_ends_with_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "TOLERANCE", 0.0)
+    outcome = run("demo")
+    assert outcome.status == 1
+    assert outcome.out.startswith(demo.INTRODUCTION)
+    assert outcome.out.endswith(f"{demo.NEXT}\n")
+    for line in ("findings: none; ", "error[deadlock]: 36 warps wait and nothing in flight can release them\n", "FLOPs"):
+        assert line in outcome.out
