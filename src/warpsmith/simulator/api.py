@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
@@ -101,17 +102,20 @@ def _launch(
     arguments: Arguments,
     progress: Callable[[int, int], None] | None,
 ) -> SimulationResult:
+    started = time.perf_counter()
     machine = Machine(model, config, variables.memory, variables.const)
     machine.function_variables = variables.by_node
     program = lower(tree, entry, machine, variables.symbols)
     shared = program.dynamic_start - SHARED_START + config.dynamic_shared
     _check_shared(entry, model, shared, config.dynamic_shared)
     machine.load(program, rows_for(machine, program, shared), arguments.block)
+    prepared = time.perf_counter()
     engine = Engine(machine, Fair() if config.schedule == "fair" else Random(config.seed), progress)
     try:
         completed = engine.run()
     except KeyboardInterrupt:
         completed = False
+    ended = time.perf_counter()
     machine.counters.count_blocks(program, engine.runs)
     machine.counters.blocks_run = engine.steps
     arguments.copy_back()
@@ -120,7 +124,7 @@ def _launch(
         [array for array, _ in arguments.arrays],
         m.findings.list,
         m.counters,
-        Timeline(engine.steps, engine.ended_ctas),
+        Timeline(engine.steps, engine.ended_ctas, prepared - started, ended - prepared),
         m.fidelity,
         completed,
         "".join(m.printed),

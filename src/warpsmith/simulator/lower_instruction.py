@@ -182,9 +182,9 @@ class InstructionLowering:
 
     def _with_operands(self, s: Instruction, m: Match, built: Built) -> Operation:
         slots = m.operands
-        lowered: list[Lowered] = []
-        for i, slot in enumerate(slots):
-            lowered.append(self.operands.operand(slot, s.operands[i]) if i < len(s.operands) else None)
+        operand = self.operands.operand
+        lowered: list[Lowered] = [operand(slot, o) for slot, o in zip(slots, s.operands, strict=False)]
+        lowered += [None] * (len(slots) - len(lowered))
         written = [slot.direction != "read" for slot in slots]
         op = self._operation(built.kind, built.fn, s, (), ())
         if built.kind == "pure":

@@ -35,6 +35,7 @@ class OperandLowering:
         self.machine = machine
         self.scope = Scope()
         self.where = ""
+        self.regs: dict[tuple[str, int, str, bool], Reg] = {}
 
     def register(self, name: Name) -> Register | None:
         """Return the register `name` means, with its member chosen, or None when it is none."""
@@ -61,8 +62,18 @@ class OperandLowering:
         r = self.register(name)
         if r is None:
             raise InputError(f"{self.where}`{name.name}` is not declared")
-        t = TYPES[r.type] if type_ is None else type_
-        return Reg(r.bank, r.slot, dtype_of(t) if r.bank != "pred" else np.bool_, r.per, name.negated)
+        return self.cached(r, type_, name.negated)
+
+    def cached(self, r: Register, type_: PtxType | None, negated: bool) -> Reg:
+        """Return register `r` as a value of `type_`; one object for equal operands."""
+        key = (r.bank, r.slot, r.type if type_ is None else type_.name, negated)
+        found = self.regs.get(key)
+        if found is None:
+            dtype = np.bool_ if r.bank == "pred" else dtype_of(TYPES[r.type] if type_ is None else type_)
+            if np.dtype(dtype).itemsize > {"pred": 1, "b16": 2, "b32": 4, "b64": 8}[r.bank]:
+                raise InputError(f"{self.where}a register of type .{r.type} is too narrow for an operand of type .{type_}")
+            found = self.regs[key] = Reg(r.bank, r.slot, dtype, r.per, negated)
+        return found
 
     def special(self, name: str, type_: PtxType | None) -> Lowered:
         """Return a special register as an operand."""
@@ -86,10 +97,10 @@ class OperandLowering:
             return None
         r = self.register(operand)
         if r is not None:
-            if r.vector > 1:
-                parts = (Register(r.bank, r.slot + i * r.per, r.bits, r.type) for i in range(r.vector))
-                return Vector(tuple(Reg(p.bank, p.slot, dtype_of(type_ or TYPES[r.type]), p.per) for p in parts))
-            return self.reg(operand, type_)
+            if r.vector == 1:
+                return self.cached(r, type_, operand.negated)
+            parts = (Register(r.bank, r.slot + i * r.per, r.bits, r.type) for i in range(r.vector))
+            return Vector(tuple(Reg(p.bank, p.slot, dtype_of(type_ or TYPES[r.type]), p.per) for p in parts))
         name = f"{operand.name}.{operand.member}" if operand.member else operand.name
         if is_special(name):
             if (parts := special_vector(name)) is not None:

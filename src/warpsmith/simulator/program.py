@@ -115,6 +115,8 @@ class Operation:
     updated: frozenset[int] = frozenset()
     """Operands that are read and written."""
     opcode: str = ""
+    _reads: frozenset[tuple[str, int]] | None = None
+    _writes: frozenset[tuple[str, int]] | None = None
     spaces: tuple[str | None, ...] = ()
     """Per operand: the space of an address."""
 
@@ -125,8 +127,10 @@ class Operation:
             out.setdefault(reg.bank, []).extend(range(reg.slot, reg.slot + reg.count))
         return {bank: tuple(slots) for bank, slots in out.items()}
 
-    def reads(self) -> set[tuple[str, int]]:
+    def reads(self) -> frozenset[tuple[str, int]]:
         """Return the (bank, slot) read, guard included."""
+        if self._reads is not None:
+            return self._reads
         out: set[tuple[str, int]] = set()
         for i, operand in enumerate(self.operands):
             if self.written[i] and i not in self.updated:
@@ -134,15 +138,19 @@ class Operation:
                     out |= _cells(operand)
             else:
                 out |= _cells(operand)
-        return out | _cells(self.guard)
+        self._reads = frozenset(out | _cells(self.guard))
+        return self._reads
 
-    def writes(self) -> set[tuple[str, int]]:
+    def writes(self) -> frozenset[tuple[str, int]]:
         """Return the (bank, slot) written."""
+        if self._writes is not None:
+            return self._writes
         out: set[tuple[str, int]] = set()
         for i, operand in enumerate(self.operands):
             if self.written[i]:
                 out |= _cells(operand)
-        return out
+        self._writes = frozenset(out)
+        return self._writes
 
 
 def _registers(operand: Lowered) -> list[Reg]:
@@ -159,6 +167,10 @@ def _registers(operand: Lowered) -> list[Reg]:
 
 
 def _cells(operand: Lowered) -> set[tuple[str, int]]:
+    if isinstance(operand, Reg) and operand.count == 1:
+        return {(operand.bank, operand.slot)}
+    if operand is None or isinstance(operand, Const):
+        return set()
     return {(r.bank, r.slot + k) for r in _registers(operand) for k in range(r.count)}
 
 

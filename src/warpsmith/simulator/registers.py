@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -22,6 +23,7 @@ Rectangle = tuple[int, int, int, int]
 _FLOATS = {"f32": np.float32, "f64": np.float64}
 
 
+@cache
 def dtype_of(type_: PtxType | str) -> Any:
     """Return the dtype in which a pure meaning sees a value of this type."""
     t = TYPES[type_] if isinstance(type_, str) else type_

@@ -17,3 +17,7 @@ class Timeline:
     """Blocks that cohorts ran."""
     ended_ctas: int
     """CTAs whose threads all ended."""
+    preparing: float = 0.0
+    """Seconds it took to lower the kernel and place its arguments."""
+    running: float = 0.0
+    """Seconds it took to run."""

@@ -1,0 +1,79 @@
+"""Warp-instructions per second of the simulator, one process.
+
+    python benchmarks/simulator_speed.py [--profile NAME]
+
+straight: 2,000 dependent fma of 16 accumulators, 8 warps. loop: nvcc's tiled matmul (shared memory, barriers).
+divergent: nvcc's mandelbrot, every lane with a trip count of its own. wide: straight on 132 CTAs.
+"""
+
+import cProfile
+import pstats
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from warpsmith.assembly.ptx import parse
+from warpsmith.simulator import simulate
+
+DATA = Path(__file__).parents[1] / "tests" / "data" / "ptx" / "nvcc" / "launchable.sm_90a.ptx"
+
+
+def straight_text(count: int = 2000, accumulators: int = 16) -> str:
+    """Return a kernel of `count` fma on interleaved accumulators."""
+    lines = [f"  fma.rn.f32 %f{i % accumulators}, %f{i % accumulators}, %f30, %f31;" for i in range(count)]
+    start = [f"  mov.f32 %f{i}, 0f3F800000;" for i in range(32)]
+    return "\n".join([
+        ".version 8.0", ".target sm_90", ".address_size 64", ".visible .entry straight(.param .u64 out)", "{",
+        "  .reg .f32 %f<32>; .reg .b64 %rd<4>; .reg .b32 %r<4>;", "  ld.param.u64 %rd1, [out];", "  mov.u32 %r1, %tid.x;",
+        *start, "  mov.f32 %f30, 0f3F7FFFFF;", "  mov.f32 %f31, 0f3A83126F;", *lines,
+        "  mul.wide.u32 %rd2, %r1, 4;", "  add.s64 %rd3, %rd1, %rd2;", "  st.global.f32 [%rd3], %f0;", "  ret;", "}",
+    ])  # fmt: skip
+
+
+def cases():
+    """Return name → a function that runs the case and returns its result."""
+    text = parse(straight_text())
+    module = parse(DATA.read_text(), DATA.name)
+    n = 512
+    a, b = np.random.default_rng(0).standard_normal((2, n, n)).astype(np.float32)
+    c = np.zeros((n, n), np.float32)
+    image = np.zeros((64, 64), np.int32)
+    return {
+        "straight": lambda **o: simulate(text, grid=1, block=256, args=[np.zeros(256, np.float32)], **o),
+        "wide": lambda **o: simulate(text, grid=132, block=256, args=[np.zeros(256, np.float32)], **o),
+        "loop-1": lambda **o: simulate(module, kernel="matmul", grid=(1, 1), block=(16, 16), args=[c, a, b, n], **o),
+        "loop-64": lambda **o: simulate(module, kernel="matmul", grid=(8, 8), block=(16, 16), args=[c, a, b, n], **o),
+        "divergent": lambda **o: simulate(
+            module, kernel="mandelbrot", grid=(4, 8), block=(16, 8), args=[image, 64, 64, 200], **o
+        ),
+    }
+
+
+def main() -> None:
+    """Measure every case, or profile one."""
+    all_cases = cases()
+    if "--profile" in sys.argv:
+        run = all_cases[sys.argv[sys.argv.index("--profile") + 1]]
+        run()
+        profile = cProfile.Profile()
+        profile.runcall(run)
+        pstats.Stats(profile).sort_stats("tottime").print_stats(22)
+        return
+    print(f"{'case':12} {'warp-instr':>12} {'prepare s':>9} {'warp-instr/s':>14}  unchecked")
+    for name, run in all_cases.items():
+        run()
+        rates = []
+        for check in (True, False):
+            times = []
+            for _ in range(3):
+                result = run(check=check)
+                times.append(result.timeline.running)
+            rates.append(result.counters.warp_instructions / min(times))
+        print(
+            f"{name:12} {result.counters.warp_instructions:12,} {result.timeline.preparing:9.3f} {rates[0]:14,.0f}  {rates[1]:,.0f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
