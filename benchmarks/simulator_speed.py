@@ -70,9 +70,8 @@ def main() -> None:
                 result = run(check=check)
                 times.append(result.timeline.running)
             rates.append(result.counters.warp_instructions / min(times))
-        print(
-            f"{name:12} {result.counters.warp_instructions:12,} {result.timeline.preparing:9.3f} {rates[0]:14,.0f}  {rates[1]:,.0f}"
-        )
+        total, prepared = result.counters.warp_instructions, result.timeline.preparing
+        print(f"{name:12} {total:12,} {prepared:9.3f} {rates[0]:14,.0f}  {rates[1]:,.0f}")
 
 
 if __name__ == "__main__":

@@ -46,3 +46,10 @@ def test_ci_runs_the_checks_and_the_tests(root: Path) -> None:
 
 def test_the_changelog_has_an_open_section(root: Path) -> None:
     assert re.search(r"^## Unreleased\n", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+
+def test_every_room_has_a_page(root: Path) -> None:
+    source = root / "src/warpsmith"
+    rooms = {path.name for path in source.iterdir() if path.is_dir() and (path / "__init__.py").exists()}
+    headings = [path.read_text().split("\n")[0].partition(":")[0] for path in (root / "docs/rooms").glob("*.md")]
+    assert rooms - set(re.findall(r"\w+", " ".join(headings))) == set()
