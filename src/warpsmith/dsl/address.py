@@ -10,6 +10,8 @@ from warpsmith.base.ptx_types import TYPES
 from warpsmith.dsl.registers import Reg
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from warpsmith.dsl.protocols import TraceView
 
 __all__ = ["Address", "Located", "TensorAddress", "address", "in_register", "locate", "symbol_register"]
@@ -70,20 +72,31 @@ def locate(value: object) -> tuple[Reg | str, int]:
     )
 
 
-def address(base: object, offset: object = None) -> Address:
-    """Return the memory operand `[base+offset]`; a register as `offset` is added by an instruction first."""
+def address(base: object, offset: object = None, coordinates: Sequence[int | Reg] | None = None) -> Address | TensorAddress:
+    """Return the memory operand `[base+offset]`; a register as `offset` is added by an instruction first.
+
+    With `coordinates` it is a place in a tensor, `[base, {c0, c1}]`.
+    """
+    if coordinates is None and isinstance(base, (Address, TensorAddress)) and offset is None:
+        return base
     where, start = locate(base)
-    if offset is None:
-        return Address(where, start)
+    start = start if offset is None else start + _constant(offset) if not isinstance(offset, Reg) else start
     if isinstance(offset, Reg):
         if isinstance(where, str):
             where = symbol_register(offset.scope.trace, where)
-        return Address(where + offset, start)
-    if isinstance(offset, int) and not isinstance(offset, bool):
-        if not -(1 << 31) <= start + offset < 1 << 31:
-            raise error(f"the address offset {start + offset} does not fit 32 bits", "add it to the base register instead")
-        return Address(where, start + int(offset))
-    raise error(f"an address offset is a number of bytes, not {offset!r}")
+        where = where + offset
+    if coordinates is not None:
+        return TensorAddress(where, start, tuple(coordinates))
+    return Address(where, start)
+
+
+def _constant(offset: object) -> int:
+    if isinstance(offset, bool) or not hasattr(offset, "__index__"):
+        raise error(f"an address offset is a number of bytes, not {offset!r}")
+    value = int(offset)  # type: ignore[call-overload]
+    if not -(1 << 31) <= value < 1 << 31:
+        raise error(f"the address offset {value} does not fit 32 bits", "add it to the base register instead")
+    return value
 
 
 def symbol_register(trace: TraceView, name: str) -> Reg:

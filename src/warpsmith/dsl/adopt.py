@@ -8,18 +8,18 @@ from warpsmith.assembly.ptx.check import check_instruction
 from warpsmith.assembly.ptx.check.declarations import declare_registers, declare_variable
 from warpsmith.assembly.ptx.check.symbols import Scope as Names
 from warpsmith.assembly.ptx.check.symbols import Symbol
-from warpsmith.assembly.ptx.tree import Instruction, Label, Name, RegisterDeclaration, Scope, Variable
+from warpsmith.assembly.ptx.tree import Function, Instruction, Label, Name, RegisterDeclaration, Scope, Variable
 from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.dsl.registers import Reg
 
 if TYPE_CHECKING:
-    from warpsmith.assembly.ptx.tree import Statement
+    from warpsmith.assembly.ptx.tree import Item, Statement
     from warpsmith.base.errors import Problem
     from warpsmith.base.source import Place
     from warpsmith.dsl.trace import Trace
 
-__all__ = ["adopt"]
+__all__ = ["adopt", "adopt_items"]
 
 _JUMPS = ("bra", "brx", "call")
 
@@ -38,7 +38,6 @@ def _walk(trace: Trace, statements: list[Statement], names: Names, place: Place)
     for s in statements:
         if isinstance(s, Label):
             names.declare(s.name, Symbol("label"))
-            trace.note_label(s.name)
     for s in statements:
         if isinstance(s, RegisterDeclaration):
             _raise(declare_registers(s, names))
@@ -53,8 +52,9 @@ def _walk(trace: Trace, statements: list[Statement], names: Names, place: Place)
 
 def _check(trace: Trace, s: Instruction, names: Names, place: Place) -> None:
     jump = s.opcode in _JUMPS
-    if jump and s.opcode == "bra" and s.operands and isinstance(s.operands[-1], Name):
-        trace.branches.append((s.operands[-1].name, place))
+    target = s.operands[-1] if s.opcode == "bra" and s.operands else None
+    if isinstance(target, Name) and names(target.name) is None:
+        trace.branch(target.name, place)
 
     def lookup(name: str) -> Symbol | None:
         return names(name) or (Symbol("label") if jump else None)
@@ -68,9 +68,24 @@ def _raise(problems: list[Problem]) -> None:
 
 
 def _declare(trace: Trace, s: Statement) -> None:
-    if isinstance(s, RegisterDeclaration):
+    if isinstance(s, Label):
+        trace.note_label(s.name)
+    elif isinstance(s, RegisterDeclaration):
         for base, count in s.names:
             for name in [base] if count is None else [f"{base}{i}" for i in range(count)]:
                 trace.scope.names[name] = Reg(name, TYPES[s.type], trace.scope)
     elif isinstance(s, Variable):
-        trace.declare_variable(s.name, s.space.partition("::")[0], s.type)
+        for v in (s, *s.more):
+            trace.declare_local(v.name, v.space.partition("::")[0], v.type)
+
+
+def adopt_items(trace: Trace, items: list[Item]) -> None:
+    """Put module-level items in front of the kernel; their names are known from then on."""
+    for item in items:
+        if isinstance(item, Variable):
+            for v in (item, *item.more):
+                trace.declare_variable(v.name, v.space.partition("::")[0], v.type)
+        elif isinstance(item, Function):
+            trace.symbols[item.name] = Symbol("function", signature=item)
+            trace.spaces.setdefault(item.name, "function")
+        trace.items.append(item)

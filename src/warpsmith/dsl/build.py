@@ -83,7 +83,7 @@ def _assemble(fn: Callable[..., object], c: Configuration, arch: str, trace: Tra
     body, files = with_locations([*trace.shared_variables, *trace.statements], fn.__code__.co_filename)
     entry = Function("entry", fn.__name__, list(parameters), directives=_directives(c), body=body, linkage="visible")
     shared = trace.shared
-    variables = list(trace.variables)
+    variables = list(trace.items)
     if shared.dynamic_name:
         variables.append(
             Variable("shared", "b8", shared.dynamic_name, [None], align=max(1024, shared.dynamic_alignment), linkage="extern")
@@ -94,9 +94,13 @@ def _assemble(fn: Callable[..., object], c: Configuration, arch: str, trace: Tra
     return Built(module, fn.__name__, tensors, parameters, dynamic, shapes_used)
 
 
+def _directive(name: str, arguments: list[str]) -> Directive | Pragma:
+    return Pragma(arguments) if name == "pragma" else Directive(name, arguments)
+
+
 def _directives(c: Configuration) -> list[Directive | Pragma]:
     if c.raw_directives is not None:
-        return [Directive(n.lstrip("."), [str(a) for a in arguments]) for n, arguments in c.raw_directives]
+        return [_directive(n.lstrip("."), [str(a) for a in arguments]) for n, arguments in c.raw_directives]
     out: list[Directive | Pragma] = []
     threads = c.reqntid or (c.block if c.block_given else None)
     if threads:

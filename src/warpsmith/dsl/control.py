@@ -74,7 +74,7 @@ class if_(_Block):  # noqa: N801 - reads as a statement
             return
         self._leave("ptx.if_")
         node = Label(self._end)
-        self._trace.labels[self._end] = user_place()
+        self._trace.note_label(self._end)
         self._trace.append(node)
         self._trace.last_if = (self._scope.body, node)
 

@@ -74,6 +74,15 @@ class Scope:
         self.body[:0] = grouped + self._declared
         self.open = False
 
+    def has_label(self, name: str) -> bool:
+        """Say whether a branch from here reaches a label of that name."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.labels:
+                return True
+            scope = scope.parent
+        return False
+
     def find(self, name: str) -> object | None:
         """Return what `name` means here: the innermost declaration, or None."""
         scope: Scope | None = self

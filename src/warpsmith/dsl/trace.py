@@ -28,7 +28,7 @@ from warpsmith.dsl.signature import signature
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from warpsmith.assembly.ptx.tree import Statement
+    from warpsmith.assembly.ptx.tree import Item, Statement
     from warpsmith.base.arch import Arch
     from warpsmith.base.errors import Problem
     from warpsmith.base.ptx_types import PtxType
@@ -100,9 +100,10 @@ class Trace:
         self.root = Scope(self, 0, None, self.statements, place)
         self.scope = self.root
         self.scopes = 0
-        self.labels: dict[str, Place] = {}
+        self.label_names: set[str] = set()
         self._plans: dict[tuple[object, ...], Plan] = {}
-        self.branches: list[tuple[str, Place]] = []
+        self.branches: list[tuple[str, Scope, Place]] = []
+        """Targets, the scope they were named in, and the line."""
         self.symbols: dict[str, Symbol] = {}
         """Variables and parameters, as the checker knows them."""
         self.automatic: dict[str, str] = {}
@@ -110,8 +111,8 @@ class Trace:
         self.spaces: dict[str, str] = {}
         """variable or parameter name -> state space."""
         self.parameter_types: dict[str, str] = {}
-        self.variables: list[Variable] = []
-        """Variables at module level."""
+        self.items: list[Item] = []
+        """Variables and functions at module level."""
         self.counters: dict[str, int] = {}
         self.last_if: tuple[list[Statement], Label] | None = None
         """Body and end label of the `if_` closed last: what an `else_` may follow."""
@@ -143,7 +144,7 @@ class Trace:
             count = self.counters.get(stem, 0)
             self.counters[stem] = count + 1
             name = f"{stem}_{count}" if count else stem
-            if name not in self.spaces and name not in self.labels:
+            if name not in self.spaces and name not in self.label_names:
                 return name
 
     def unique_label(self, stem: str) -> str:
@@ -164,6 +165,12 @@ class Trace:
         self.spaces[name] = space
         self.symbols[name] = variable("variable", type_name, space, 1, None)
 
+    def declare_local(self, name: str, space: str, type_name: str) -> None:
+        """Note a variable declared in the open scope."""
+        if name in self.scope.names:
+            raise error(f"the name {name} is already declared in this scope", "choose another name, or open a ptx.scope()")
+        self.scope.names[name] = variable("variable", type_name, space, 1, None)
+
     def declare_parameter(self, name: str, kind: str) -> None:
         """Note a kernel parameter and its type."""
         self.spaces[name] = "param"
@@ -173,7 +180,7 @@ class Trace:
     def space_of(self, name: str) -> str:
         """Return the state space of a declared variable, or of a local one; '' when unknown."""
         found = self.scope.find(name)
-        return self.spaces.get(name, found if isinstance(found, str) else "")
+        return self.spaces.get(name, found.space if isinstance(found, Symbol) else "")
 
     def check_name(self, name: str) -> None:
         """Raise for a name that means nothing here: no register, variable, parameter or special register."""
@@ -251,7 +258,7 @@ class Trace:
         instruction = self._instruction(plan, mnemonic, operands, pred, place)
         self.scope.body.append(instruction)
         if mnemonic[:3] == "bra":
-            self.branches.append((str(operands[-1]), place))
+            self.branch(str(operands[-1]), place)
         return instruction
 
     def _instruction(
@@ -302,6 +309,8 @@ class Trace:
         found = self.scope.find(name)
         if isinstance(found, Reg):
             return register(found.type)
+        if isinstance(found, Symbol):
+            return found
         return self.symbols.get(name) or special(name)
 
     def _label_or_symbol(self, name: str) -> Symbol | None:
@@ -328,13 +337,17 @@ class Trace:
         self.scope.body.append(statement)
 
     def note_label(self, name: str) -> None:
-        """Note a label; raise when the kernel has it already."""
-        if name in self.labels:
-            earlier = self.labels[name]
-            raise error(
-                f"the label {name} is already set at {shown_path(earlier.file)}:{earlier.line}", "labels are unique in a kernel"
-            )
-        self.labels[name] = user_place()
+        """Note a label; raise when the open scope has it already."""
+        if name in self.scope.labels:
+            earlier = self.scope.labels[name]
+            where = f"{shown_path(earlier.file)}:{earlier.line}"
+            raise error(f"the label {name} is already set at {where}", "labels are unique in a kernel, or in a ptx.scope()")
+        self.scope.labels[name] = user_place()
+        self.label_names.add(name)
+
+    def branch(self, target: str, place: Place) -> None:
+        """Note a branch; its label may still come."""
+        self.branches.append((target, self.scope, place))
 
     def open_scope(self) -> Scope:
         """Open a `{ }` block."""

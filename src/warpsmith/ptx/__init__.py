@@ -10,6 +10,7 @@ from warpsmith.dsl.address import address as addr
 from warpsmith.dsl.chain import inst
 from warpsmith.dsl.control import bra, else_, expr, if_, kloop, label, loop, range_, ret, scope
 from warpsmith.dsl.special import ctaid_x, ctaid_y, special, sreg
+from warpsmith.dsl.transpile import to_python
 from warpsmith.ptx import bar, cluster, cp, cvta, fence, mbarrier, mma, tma, warp, wgmma
 from warpsmith.ptx.alu import add, and_, cvt, ld, mad, mov, mul, not_, or_, selp, setp, shl, shr, st, sub, xor_
 from warpsmith.ptx.bar import NamedBarrier, named_barrier
@@ -17,13 +18,14 @@ from warpsmith.ptx.matrix import ldmatrix, stmatrix, stmatrix_x4_trans_f32_bf16
 from warpsmith.ptx.parameters import global_ptrs, param
 from warpsmith.ptx.pipe import pipe
 from warpsmith.ptx.pipeline import PipelineState, pipeline
-from warpsmith.ptx.statements import file_, loc, pragma, raw, var
+from warpsmith.ptx.statements import declare, file_, loc, pragma, raw, var
 from warpsmith.ptx.warpgroup import elect_sync, setmaxnreg, setmaxnreg_dec, setmaxnreg_inc
 
 __all__ = [
-    "NamedBarrier", "PipelineState", "add", "addr", "and_", "bar", "bra", "cluster", "cp", "ctaid_x", "ctaid_y", "cvt", "cvta",
-    "elect_sync", "else_", "expr", "fence", "file_", "global_ptrs", "if_", "inst", "kloop", "label", "ld", "ldmatrix", "loc",
-    "loop", "mad", "mbarrier", "mma", "mov", "mul", "named_barrier", "not_", "or_", "param", "parse", "pipe", "pipeline",
-    "pragma", "range_", "raw", "ret", "scope", "selp", "setmaxnreg", "setmaxnreg_dec", "setmaxnreg_inc", "setp", "shl", "shr",
-    "special", "sreg", "st", "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub", "tma", "var", "warp", "wgmma", "xor_",
+    "NamedBarrier", "PipelineState", "add", "addr", "and_", "bar", "bra", "cluster", "cp", "ctaid_x", "ctaid_y", "cvt",
+    "cvta", "declare", "elect_sync", "else_", "expr", "fence", "file_", "global_ptrs", "if_", "inst", "kloop", "label",
+    "ld", "ldmatrix", "loc", "loop", "mad", "mbarrier", "mma", "mov", "mul", "named_barrier", "not_", "or_", "param",
+    "parse", "pipe", "pipeline", "pragma", "range_", "raw", "ret", "scope", "selp", "setmaxnreg", "setmaxnreg_dec",
+    "setmaxnreg_inc", "setp", "shl", "shr", "special", "sreg", "st", "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub",
+    "tma", "to_python", "var", "warp", "wgmma", "xor_",
 ]  # fmt: skip

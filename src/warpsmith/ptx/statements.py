@@ -8,10 +8,10 @@ from warpsmith.base.errors import InputError, PtxError
 from warpsmith.base.place import error, user_place
 from warpsmith.base.ptx_types import PtxType
 from warpsmith.base.source import Place
-from warpsmith.dsl.adopt import adopt
+from warpsmith.dsl.adopt import adopt, adopt_items
 from warpsmith.dsl.trace import current
 
-__all__ = ["file_", "loc", "pragma", "raw", "var"]
+__all__ = ["declare", "file_", "loc", "pragma", "raw", "var"]
 
 _WRAP = ".version 9.0\n.target sm_90a\n.address_size 64\n.entry raw()\n{{\n{}\n}}\n"
 
@@ -28,6 +28,17 @@ def raw(text: str) -> None:
         problems = [p.message for p in e.problems] if isinstance(e, PtxError) else [str(e)]
         raise error(f"ptx.raw: {'; '.join(problems)}", f"in the text {text.strip()!r}") from None
     adopt(trace, module.entry("raw").body or [], trace.forced_place or user_place())
+
+
+def declare(text: str) -> None:
+    """Read module-level PTX (variables, functions, prototypes, aliases) and put it in front of the kernel."""
+    trace = current()
+    try:
+        module = parse(f".version {max(trace.version, (9, 0))[0]}.0\n.target sm_90a\n.address_size 64\n{text}\n")
+    except (PtxError, InputError) as e:
+        problems = [p.message for p in e.problems] if isinstance(e, PtxError) else [str(e)]
+        raise error(f"ptx.declare: {'; '.join(problems)}", f"in the text {text.strip()!r}") from None
+    adopt_items(trace, module.items)
 
 
 _SPACES = ("shared", "global", "const", "local", "param")
@@ -51,12 +62,13 @@ def var(
     if linking not in (None, "extern", "visible", "weak", "common"):
         raise error(f"unknown linking {linking!r}", "write extern, visible, weak or common")
     trace = current()
-    trace.declare_variable(name, state_space, dtype.name)
     shape = [] if size is None else [size or None]
     node = Variable(state_space, dtype.name, name, shape, align=align, linkage=linking or "")
     if state_space in ("global", "const") or linking:
-        trace.variables.append(node)
+        trace.declare_variable(name, state_space, dtype.name)
+        trace.items.append(node)
     else:
+        trace.declare_local(name, state_space, dtype.name)
         trace.append(node)
     if state_space == "shared" and linking != "extern":
         trace.shared.place_static(dtype.bits // 8 * (size or 1), align or dtype.bits // 8)
