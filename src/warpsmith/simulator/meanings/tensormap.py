@@ -28,7 +28,7 @@ def replace(m: Match) -> Function:
     names = tuple(slot.name for slot in m.operands)
     space = space_of(m)
     words = m.mnemonic.split(".")
-    field = words[2]
+    field = words[3]
 
     def run(x: Lanes, *operands: Any) -> None:
         v = dict(zip(names, operands, strict=False))

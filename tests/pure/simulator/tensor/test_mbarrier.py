@@ -1,0 +1,235 @@
+"""mbarrier: counting, phases, states, transactions, remote arrivals, and what goes wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warpsmith.base.errors import CapabilityError
+from warpsmith.simulator.mbarrier import MBarrier, MBarriers
+from warpsmith.simulator.memory import RowMemory
+
+BAR = " .shared .align 8 .b64 bar[4]; mov.u32 %r1, bar;\n"
+INIT = (
+    BAR
+    + """ setp.ne.u32 %p1, %t, 0;
+ @!%p1 mbarrier.init.shared::cta.b64 [%r1], {count};
+ bar.sync 0;
+"""
+)
+STORE = " mul.wide.u32 %rd1, %t, 4; add.u64 %out, %out, %rd1; st.global.b32 [%out], %r9;\n"
+
+
+@given(st.integers(1, 5), st.lists(st.integers(1, 3), max_size=12))
+def test_a_phase_completes_with_its_last_arrival(count: int, arrivals: list[int]) -> None:
+    """Against a model that only adds up: phase = total arrivals / count while no arrival overshoots."""
+    b = MBarrier(0, 0, 0, 0, count, count, None)
+    total = 0
+    for n in arrivals:
+        n = min(n, b.pending)
+        b.pending -= n
+        b.settle()
+        total += n
+        assert (b.phase, b.pending) == (total // count, count - total % count)
+
+
+def test_bytes_hold_a_phase_open() -> None:
+    b = MBarrier(0, 0, 0, 0, 1, 1, None)
+    b.tx, b.pending = 64, 0
+    assert not b.settle()
+    b.tx = 0
+    assert b.settle()
+    assert b.passed(0)
+    assert not b.passed(1)
+
+
+def test_a_fresh_barrier_counts_phase_minus_one_as_complete() -> None:
+    b = MBarrier(0, 0, 0, 0, 1, 1, None)
+    assert b.passed(1)
+    assert not b.passed(0)
+    assert (b.meant((0, 0), 1), b.meant((0, 0), 0)) == (-1, 0)
+    b.observed[0, 0] = 0
+    assert (b.meant((0, 0), 1), b.meant((0, 0), 0)) == (1, 2)
+
+
+def test_overwritten_bytes_are_noticed() -> None:
+    shared = RowMemory("shared", 1, 1024, 64)
+    barriers = MBarriers(shared)
+    b = barriers.init(1024, 0, 3, None)
+    assert barriers.intact(b)
+    shared.data[1027] ^= 1
+    assert not barriers.intact(b)
+    assert barriers.get(1024, 1) is None
+
+
+def test_arrivals_of_a_block_and_the_state(run: Any) -> None:
+    """32 threads arrive; each gets a state, whose pending counts run from 32 down to 1; all pass with their state."""
+    body = (
+        INIT.format(count=32)
+        + """ mbarrier.arrive.shared::cta.b64 %rd5, [%r1];
+ mbarrier.pending_count.b64 %r9, %rd5;
+W: mbarrier.try_wait.shared::cta.b64 %p2, [%r1], %rd5;
+ @!%p2 bra W;
+"""
+        + STORE
+    )
+    out = np.zeros(32, np.uint32)
+    r = run(body, out)
+    assert r.completed
+    assert list(r.findings) == []
+    assert sorted(out.tolist()) == list(range(1, 33))
+
+
+def test_test_wait_does_not_wait(run: Any) -> None:
+    body = (
+        INIT.format(count=1)
+        + """ mbarrier.test_wait.parity.shared::cta.b64 %p2, [%r1], 0; selp.b32 %r2, 1, 0, %p2;
+ mbarrier.test_wait.parity.shared::cta.b64 %p3, [%r1], 1; selp.b32 %r3, 2, 0, %p3;
+ bar.sync 0;
+ @!%p1 mbarrier.arrive.shared::cta.b64 _, [%r1];
+ bar.sync 0;
+ mbarrier.test_wait.parity.shared::cta.b64 %p4, [%r1], 0; selp.b32 %r4, 4, 0, %p4;
+ add.u32 %r9, %r2, %r3; add.u32 %r9, %r9, %r4;
+"""
+        + STORE
+    )
+    out = np.zeros(32, np.uint32)
+    r = run(body, out)
+    assert r.completed
+    assert set(out.tolist()) == {6}
+
+
+def test_counts_drops_and_expectations(run: Any) -> None:
+    """Count 3: arrive with 2, drop 1 (later phases expect 2), then a phase of 16 announced and completed bytes."""
+    body = (
+        INIT.format(count=3)
+        + """ @%p1 bra W;
+ mbarrier.arrive.shared::cta.b64 _, [%r1], 2;
+ mbarrier.arrive_drop.shared::cta.b64 _, [%r1];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1], 0;
+ @!%p2 bra W;
+ bar.sync 0;
+ @%p1 bra V;
+ mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 16;
+ mbarrier.arrive.shared::cta.b64 _, [%r1];
+ mbarrier.complete_tx.shared::cta.relaxed.cluster.b64 [%r1], 16;
+V: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1], 1;
+ @!%p2 bra V;
+ mov.u32 %r9, 7;
+"""
+        + STORE
+    )
+    out = np.zeros(32, np.uint32)
+    r = run(body, out)
+    assert r.completed
+    assert list(r.findings) == []
+    assert set(out.tolist()) == {7}
+
+
+def test_remote_arrivals_in_a_cluster(run: Any) -> None:
+    """Every CTA of a cluster of 2 arrives at the barrier of both."""
+    body = (
+        INIT.format(count=64)
+        + """ fence.mbarrier_init.release.cluster;
+ barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+ mapa.shared::cluster.u32 %r5, %r1, 0; mapa.shared::cluster.u32 %r6, %r1, 1;
+ mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5];
+ mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r6];
+W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r1], 0;
+ @!%p2 bra W;
+ barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+ mov.u32 %r9, %ctaid.x; add.u32 %r9, %r9, 3; mul.wide.u32 %rd9, %r9, 128; add.u64 %out, %out, %rd9; sub.u64 %out, %out, 384;
+"""
+        + STORE
+    )
+    for seed in range(4):
+        out = np.zeros((2, 32), np.uint32)
+        r = run(body, out, grid=2, cluster=(2, 1, 1), schedule="random", seed=seed)
+        assert r.completed, r.findings
+        assert list(r.findings) == []
+        assert (out == [[3] * 32, [4] * 32]).all()
+
+
+WAIT = """W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1], 0;
+ @!%p2 bra W;
+"""
+ARRIVE = " @!%p1 mbarrier.arrive.shared::cta.b64 _, [%r1];"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "message"),
+    [
+        (
+            BAR + " mbarrier.arrive.shared::cta.b64 _, [%r1];",
+            "uninitialised-barrier",
+            "arrives at mbarrier [0x400], on which no mbarrier.init has run",
+        ),
+        (BAR + WAIT, "uninitialised-barrier", "waits at mbarrier [0x400], on which no mbarrier.init has run"),
+        (
+            INIT.format(count=1) + " mov.b64 %rd5, 1; st.shared.b64 [%r1], %rd5; bar.sync 0;" + ARRIVE,
+            "uninitialised-barrier",
+            "arrives at mbarrier [0x400], whose 8 bytes were overwritten since mbarrier.init",
+        ),
+        (
+            INIT.format(count=2) + ARRIVE + " @!%p1 mbarrier.init.shared::cta.b64 [%r1], 2;",
+            "uninitialised-barrier",
+            "mbarrier [0x400] is initialised again while in use: mbarrier [0x400] phase 0 lacks 1 of 2",
+        ),
+        (INIT.format(count=0), "uninitialised-barrier", "mbarrier.init with a count of 0; 1 to 1048575 are possible"),
+        (
+            INIT.format(count=1) + " mbarrier.arrive.shared::cta.b64 _, [%r1];",
+            "over-arrival",
+            "32 arrivals at mbarrier [0x400] in phase 0, which can take 1 of its 1 now",
+        ),
+        (
+            INIT.format(count=4) + " @!%p1 mbarrier.arrive.shared::cta.b64 _, [%r1], 5;",
+            "over-arrival",
+            "5 arrivals at mbarrier [0x400] in phase 0, which can take 4 of its 4 now",
+        ),
+        (
+            INIT.format(count=4) + " @!%p1 mbarrier.arrive.noComplete.shared::cta.b64 %rd5, [%r1], 4;",
+            "over-arrival",
+            "4 arrivals at mbarrier [0x400] in phase 0, which can take 3 of its 4 now",
+        ),
+        (
+            INIT.format(count=1) + " @!%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 64;\n" + WAIT,
+            "tx-mismatch",
+            "phase 0 of mbarrier [0x400] cannot complete: 64 bytes it expects never arrive",
+        ),
+        (
+            INIT.format(count=1) + " @!%p1 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r1], 64;",
+            "leftover",
+            "cta (0,0,0) ended while mbarrier [0x400] in phase 0 still expects 64 bytes",
+        ),
+        (
+            INIT.format(count=2) + " @!%p1 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r1], 64;",
+            "tx-mismatch",
+            "cta (0,0,0) ended while mbarrier [0x400] in phase 0 got 64 bytes too many",
+        ),
+        (
+            INIT.format(count=1) + ARRIVE + " bar.sync 0;" + ARRIVE + " bar.sync 0;\n" + WAIT,
+            "phase-alias",
+            "waits for parity 0 of mbarrier [0x400]: phase 0, which it means, has completed, "
+            "and the barrier is in phase 2 of the same parity",
+        ),
+    ],
+)
+def test_faults_are_named(run: Any, body: str, kind: str, message: str) -> None:
+    r = run(body, np.zeros(32, np.uint32))
+    found = [f for f in r.findings if f.kind == kind]
+    assert found, r.findings
+    assert found[0].message.startswith(message)
+    assert found[0].severity == "error"
+    assert found[0].repair
+    assert found[0].threads.startswith("cta (0,0,0)")
+    assert found[0].where is not None
+
+
+def test_multicast_arrivals_are_refused_by_name(run: Any) -> None:
+    body = INIT.format(count=1) + " mov.b32 %r2, 1; mbarrier.arrive.shared::cluster.multicast::cluster::32b.b64 _, [%r1], %r2;"
+    with pytest.raises(CapabilityError, match=r"its PTX 9\.3 and later form is not modelled"):
+        run(body, np.zeros(32, np.uint32), target="sm_107f", version="9.4")
