@@ -107,12 +107,19 @@ class AsyncQueue:
         for write, extents in ((False, op.reads), (True, op.writes)):
             for e in extents:
                 e.space.unmark_pending(e.start, e.stop, write=write)
-        if op.reads or op.writes:  # bytes that another operation in flight also touches stay marked
-            for other in self.pending:
-                for write, extents in ((False, other.reads), (True, other.writes)):
-                    for e in extents:
-                        if any(e.space is m.space and e.start < m.stop and m.start < e.stop for m in (*op.reads, *op.writes)):
-                            e.space.mark_pending(e.start, e.stop, write=write)
+        if not op.reads and not op.writes:
+            return
+        mine = [*op.reads, *op.writes]
+        low, high = min(m.start for m in mine), max(m.stop for m in mine)
+        for other in self.pending:  # bytes that another operation in flight also touches stay marked
+            for write, extents in ((False, other.reads), (True, other.writes)):
+                for e in extents:
+                    if (
+                        e.start < high
+                        and low < e.stop
+                        and any(e.space is m.space and e.start < m.stop and m.start < e.stop for m in mine)
+                    ):
+                        e.space.mark_pending(e.start, e.stop, write=write)
 
     def touching(self, space: Space, start: int, stop: int, *, write_only: bool) -> list[AsyncOperation]:
         """Return the operations in flight that write (or also read) a byte of `start:stop` of `space`."""

@@ -343,6 +343,8 @@ class _Writer:
         if not to or (keep and not read):
             return
         value = "False"
+        if op.opcode == "wgmma":  # its results come later, defined
+            read, keep = [], False
         if len(read) == 1:
             value = read[0]
         elif read:

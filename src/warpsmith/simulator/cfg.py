@@ -107,7 +107,8 @@ def _use_kill(block: Block) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]
     if last is not None:
         operations.append(last)
     for op in operations:
-        use |= op.reads() - kill
+        # a wgmma with scale-d 0 does not read its accumulator; whether it is 0 is not known here
+        use |= op.reads() - (op.writes() if op.opcode == "wgmma" else frozenset()) - kill
         if op.guard is None:
             kill |= op.writes()
     return use, kill

@@ -62,17 +62,18 @@ class CopyGroups:
         out = np.zeros(lanes.shape, np.bool_)
         limit = None if keep is None else self.open[c0:c1, t0:t1] - keep
         for m in self.members:
-            if read and m.read:
+            r0, r1, u0, u1 = m.rect
+            if r1 <= c0 or c1 <= r0 or u1 <= t0 or t1 <= u0 or (read and m.read):
                 continue
             a0, a1, b0, b1 = max(c0, m.rect[0]), min(c1, m.rect[1]), max(t0, m.rect[2]), min(t1, m.rect[3])
-            if a0 >= a1 or b0 >= b1:
-                continue
             mine = (slice(a0 - c0, a1 - c0), slice(b0 - t0, b1 - t0))
             its = (slice(a0 - m.rect[0], a1 - m.rect[0]), slice(b0 - m.rect[2], b1 - m.rect[2]))
             hit = m.lanes[its]
             if limit is not None:
                 hit = hit & (m.group[its] < limit[mine])
             out[mine] |= hit
+            if m.rect == rect and out.all():  # members of later groups can add nothing
+                break
         return out & lanes
 
     def prior(self, rect: tuple[int, int, int, int], lanes: NDArray[np.bool_]) -> list[AsyncOperation]:

@@ -92,19 +92,21 @@ def _ranges(numbers: list[int]) -> str:
 
 def threads_text(x: Lanes, mask: NDArray[np.bool_]) -> str:
     """Name threads as `cta (0,0,0) warp 4 lanes 0-31`; of several CTAs or unlike warps the first, and how many more."""
-    rows, threads = np.nonzero(mask)
+    rows = np.flatnonzero(mask.any(axis=1))
     if rows.size == 0:
         return ""
     row = int(rows[0])
-    mine = threads[rows == row] + x.t0
-    warps = sorted({int(t) // 32 for t in mine})
-    lanes = {w: tuple(int(t) % 32 for t in mine if int(t) // 32 == w) for w in warps[:64]}
+    bits = x.lane_bits(mask[row])
+    warps = np.flatnonzero(bits).tolist()
+    lanes = {w + x.t0 // 32: int(bits[w]) for w in warps}
+    warps = list(lanes)
     same = [w for w in lanes if lanes[w] == lanes[warps[0]]]
     cta = ",".join(str(v) for v in x.machine.cta_of(x.c0 + row))
     one = len(same) == 1
-    text = f"cta ({cta}) warp{'' if one else 's'} {_ranges(same)} lanes {_ranges(list(lanes[same[0]]))}"
+    inside = _ranges([i for i in range(32) if lanes[same[0]] >> i & 1])
+    text = f"cta ({cta}) warp{'' if one else 's'} {_ranges(same)} lanes {inside}"
     others = len(warps) - len(same)
     if others:
         text += f", and {others} more warp{'s' if others > 1 else ''}"
-    ctas = len(set(rows.tolist()))
+    ctas = rows.size
     return text if ctas == 1 else f"{text}, and {ctas - 1} more CTA{'s' if ctas > 2 else ''}"

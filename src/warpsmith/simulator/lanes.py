@@ -95,6 +95,11 @@ class Lanes:
         a = np.broadcast_to(a, (*a.shape[:-1], 32))
         return a.reshape(*a.shape[:-2], a.shape[-2] * 32)
 
+    @staticmethod
+    def lane_bits(mask: NDArray[np.bool_]) -> NDArray[np.uint32]:
+        """Return a row of threads `[T]` as 32-bit masks `[W]`."""
+        return np.packbits(mask, bitorder="little").view(np.uint32)
+
     def lane_masks(self) -> NDArray[np.uint32]:
         """Return the active lanes of each warp as 32-bit masks `[C, W]`."""
         packed = np.packbits(self.warps(self.active()), axis=-1, bitorder="little")
@@ -198,6 +203,8 @@ class Lanes:
 
     def short(self, members: Any) -> bool:
         """Say whether a collective should wait for lanes of its warps; report it when they cannot come."""
+        if self.mask is None and self.t0 % 128 == 0 and self.t1 % 128 == 0:
+            return False
         missing = self.missing(members)
         if not missing.any() and not (self.op.opcode == "wgmma" and self._part_of_warpgroup()):
             return False
