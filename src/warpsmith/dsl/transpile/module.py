@@ -11,7 +11,7 @@ from warpsmith.assembly.ptx.print_items import print_item
 from warpsmith.assembly.ptx.tree import Directive, FileDirective, Function, Pragma, Section
 from warpsmith.base.errors import CapabilityError, InputError
 from warpsmith.base.ptx_types import TYPES
-from warpsmith.dsl.transpile.names import Names, identifier
+from warpsmith.dsl.transpile.names import Names, identifier, quoted
 from warpsmith.dsl.transpile.statements import Writer
 
 if TYPE_CHECKING:
@@ -80,16 +80,15 @@ def _raw_type(p: Parameter) -> str:
 
 def _directive(d: Directive | Pragma) -> str:
     name, arguments = ("pragma", d.strings) if isinstance(d, Pragma) else (d.name, d.arguments)
-    shown = [a if a.isdigit() else repr(a) for a in arguments]
-    return f"({name!r}, ({', '.join(shown)}{',' if len(shown) == 1 else ''}))"
+    shown = [a if a.isdigit() else quoted(a) for a in arguments]
+    return f"({quoted(name)}, ({', '.join(shown)}{',' if len(shown) == 1 else ''}))"
 
 
 def _function(f: Function, module: Module, shared: str, sugar: bool, taken: set[str]) -> tuple[list[str], set[str]]:
     """Return (lines of a kernel, names of types it uses)."""
     arguments = [f'arch="{module.arch}"', f"version={module.version}"]
-    if f.parameters:
-        arguments.append(f"raw_params=[{', '.join(f'({_raw_type(p)!r}, {p.name!r})' for p in f.parameters)}]")
-    arguments.append(f"raw_directives=[{', '.join(map(_directive, f.directives))}]")
+    arguments += _listed("raw_params", [f"({quoted(_raw_type(p))}, {quoted(p.name)})" for p in f.parameters])
+    arguments += _listed("raw_directives", [_directive(d) for d in f.directives]) or ["raw_directives=[]"]
     python = f.name if f.name.isidentifier() and f.name not in taken else identifier(f.name, taken)
     taken.add(python)
     renamed = python != f.name or python in ("kernel", "ptx", "reg")
@@ -98,9 +97,18 @@ def _function(f: Function, module: Module, shared: str, sugar: bool, taken: set[
     writer = Writer(sugar)
     head = [f"def {python}():"]
     if shared:
-        head.append(f"    ptx.declare({shared!r})")
+        head.append(f"    ptx.declare({quoted(shared)})")
     writer.body(f.body or [], Names(taken={python}), "    ")
-    decorator = f"kernel({', '.join(arguments)})"
+    decorator = ["kernel(", *(f"    {a}," for a in arguments), ")"]
     if not renamed:
-        return [f"@{decorator}", *head, *writer.lines], writer.used
-    return [*head, *writer.lines, "", "", f"{python}.__name__ = {f.name!r}", f"{python} = {decorator}({python})"], writer.used
+        return [f"@{decorator[0]}", *decorator[1:], *head, *writer.lines], writer.used
+    tail = [f"{python}.__name__ = {quoted(f.name)}", f"{python} = {decorator[0]}", *decorator[1:-1], f")({python})"]
+    return [*head, *writer.lines, "", "", *tail], writer.used
+
+
+def _listed(name: str, entries: list[str]) -> list[str]:
+    """An argument that is a list, one entry a line when it is long; nothing for an empty list."""
+    if not entries:
+        return []
+    short = f"{name}=[{', '.join(entries)}]"
+    return [short] if len(short) < 100 else [f"{name}=[\n" + "".join(f"        {e},\n" for e in entries) + "    ]"]

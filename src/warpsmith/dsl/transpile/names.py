@@ -10,9 +10,15 @@ from typing import final
 
 from warpsmith.base.ptx_types import TYPES
 
-__all__ = ["Array", "Names", "identifier"]
+__all__ = ["Array", "Names", "identifier", "quoted"]
 
 _TAKEN = frozenset({"kernel", "ptx", "reg", "smem", "types", *TYPES, *dir(builtins)})
+
+
+def quoted(text: str) -> str:
+    """Return `text` as a Python string literal in double quotes where that needs no escapes."""
+    shown = repr(text)
+    return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in text else shown
 
 
 def identifier(name: str, taken: set[str]) -> str:

@@ -7,6 +7,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.tree import AddressOperand, Immediate, Name, PairOperand, VectorOperand
+from warpsmith.dsl.transpile.names import quoted
 
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.tree import Operand
@@ -45,7 +46,7 @@ def _name(name: Name, names: Names) -> str | None:
         return None
     found = names.python(name.name)
     if found is None:
-        return None if name.negated else repr(name.name)
+        return None if name.negated else quoted(name.name)
     return f"~{found}" if name.negated else found
 
 

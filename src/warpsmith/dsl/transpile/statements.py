@@ -19,7 +19,7 @@ from warpsmith.assembly.ptx.tree import (
 )
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.dsl.chain import word
-from warpsmith.dsl.transpile.names import Array, Names, identifier
+from warpsmith.dsl.transpile.names import Array, Names, identifier, quoted
 from warpsmith.dsl.transpile.operands import expression, guard
 from warpsmith.dsl.transpile.sugar import sugared
 
@@ -80,20 +80,20 @@ class Writer:
         elif isinstance(s, RegisterDeclaration):
             self.lines += [indent + line for line in self._registers(s, names)]
         elif isinstance(s, Label):
-            self.lines.append(f"{indent}ptx.label({s.name!r})")
+            self.lines.append(f"{indent}ptx.label({quoted(s.name)})")
         elif isinstance(s, Scope):
             self.lines.append(f"{indent}with ptx.scope():")
             self.body(s.body, names.inner(), f"{indent}    ")
         elif isinstance(s, Pragma):
-            self.lines += [f"{indent}ptx.pragma({text!r})" for text in s.strings]
+            self.lines += [f"{indent}ptx.pragma({quoted(text)})" for text in s.strings]
         elif not isinstance(s, (Loc, Comment)):
-            self.lines.append(f"{indent}ptx.raw({print_statement(s)!r})")
+            self.lines.append(f"{indent}ptx.raw({quoted(print_statement(s))})")
 
     def _registers(self, s: RegisterDeclaration, names: Names) -> list[str]:
         if s.vector != 1:
             for name, count in s.names:
                 names.hidden.update([name] if count is None else [f"{name}{i}" for i in range(count)])
-            return [f"ptx.raw({print_statement(s)!r})"]
+            return [f"ptx.raw({quoted(print_statement(s))})"]
         out: list[str] = []
         self.used.add(s.type)
         for name, count in s.names:
@@ -101,15 +101,15 @@ class Writer:
             if count is None:
                 names.scalars[name] = python
                 self.types[python] = s.type
-                out.append(f"{python} = reg.scalar({s.type}, name={name!r})")
+                out.append(f"{python} = reg.scalar({s.type}, name={quoted(name)})")
             else:
                 names.arrays[name] = Array(python, count)
                 self.types.update((f"{python}[{i}]", s.type) for i in range(count))
-                out.append(f"{python} = reg.array({s.type}, {count}, name={name!r})")
+                out.append(f"{python} = reg.array({s.type}, {count}, name={quoted(name)})")
         return out
 
     def _instruction(self, s: Instruction, names: Names) -> str:
-        raw = f"ptx.raw({print_statement(s)!r})"
+        raw = f"ptx.raw({quoted(print_statement(s))})"
         spelled, pred = chain(s.mnemonic), guard(s.predicate, names)
         operands = [expression(o, names) for o in s.operands]
         if spelled is None or pred is None or None in operands or s.opcode in _RAW_OPCODES or too_wide(s):
