@@ -59,7 +59,7 @@ docs: $(STAMPS)/docs ## HTML documentation in site/
 	@echo "documentation: site/index.html"
 
 bench: $(STAMPS)/test ## every benchmark, one after the other
-	@for f in benchmarks/bench_*.py; do echo "== $$f"; $(BIN)/python $$f; done
+	@for f in benchmarks/*.py; do echo "== $$f"; $(BIN)/python $$f; done
 
 lock: $(STAMPS)/lock ## resolve the newest versions into requirements/*.lock
 	@$(BIN)/python requirements/lock.py
