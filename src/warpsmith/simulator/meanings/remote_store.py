@@ -24,7 +24,7 @@ __all__: list[str] = []
 @machine("st.async", "red.async")
 def remote(m: Match) -> Function | Refused:
     """Store or reduce asynchronously; the bytes complete on the barrier of the destination CTA."""
-    names = [slot.name for slot in m.operands]
+    names = ["mbar" if slot.name == "m" else slot.name for slot in m.operands]
     if "mbar" not in names:
         return refuse("its form for global memory is not modelled")
     words = m.mnemonic.split(".")
