@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import linecache
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from warpsmith import demo
 from warpsmith.cli.counters import counters_json, counters_table
 from warpsmith.cli.output import finding_json, json_option, print_json, shown
+from warpsmith.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
     from warpsmith.demo import Broken, Run
 
 __all__ = ["command"]
@@ -31,6 +28,7 @@ What to type next:
   warpsmith compile FILE.ptx                  machine code, registers and spills, at your source lines
   warpsmith doctor                            what is here to compile with, and how to get it
 The kernel is in src/warpsmith/kernels/attention/, the guide in docs/guide/kernels.md."""
+INTERRUPTED = 130
 TOLERANCE = 4e-3
 """Largest difference from float64 attention that fp16 attention on standard normal inputs may have."""
 
@@ -41,11 +39,14 @@ def command(*, as_json: bool) -> int:
     """Run a warp-specialised Hopper attention kernel on the CPU, then break one barrier of it."""
     console = Console(stderr=as_json, highlight=False, markup=False, soft_wrap=True)
     console.print(INTRODUCTION)
-    with _bar(console, "the kernel") as progress:
+    with progress_bar("the kernel") as progress:
         right = demo.run(progress=progress)
     if not as_json:
         _show(console, right)
-    with _bar(console, "the kernel without one arrival") as progress:
+    if not right.result.completed and not right.result.findings:
+        console.print("interrupted")
+        return INTERRUPTED
+    with progress_bar("the kernel without one arrival") as progress:
         broken = demo.run_broken(progress=progress)
     if as_json:
         print_json(_as_json(right, broken))
@@ -54,15 +55,6 @@ def command(*, as_json: bool) -> int:
         console.print(NEXT)
     good = right.error <= TOLERANCE and not right.result.findings and bool(broken.result.findings)
     return 0 if good else 1
-
-
-@contextmanager
-def _bar(console: Console, what: str) -> Generator[Callable[[int, int], None]]:
-    """Show a bar of CTAs that have ended while a launch runs, where the output is a terminal."""
-    columns = (TextColumn(what), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda ended, total: bar.update(task, completed=ended, total=total)
 
 
 def _show(console: Console, right: Run) -> None:

@@ -16,6 +16,7 @@ from warpsmith.cli.counters import counters_json, counters_table
 from warpsmith.cli.launch import entry_name, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
 from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
+from warpsmith.cli.progress import progress_bar
 from warpsmith.cli.values import parse_values
 from warpsmith.simulator import simulate
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+INTERRUPTED = 130
 ARGUMENTS = """Arguments: a.npy or a.npy:bf16, an array; f32[128x64] or f32[128x64]=normal, an array that is made;
 128 or 1.5, a number; @file, its bytes; map:ARRAY:box=64x64:swizzle=128B, a tensor map."""
 
@@ -70,14 +72,17 @@ def command(
     values = parse_values(arguments, seed=seed)
     wanted = [_output(text) for text in outputs]
     options = {name: value for name, value in options.items() if value is not None} | {"seed": seed}
-    if is_python(target):
-        result, arrays = _run_python(target, values, parse_parameters(parameters), options)
-    else:
-        result, arrays = _run_ptx(target, values, parameters, options)
+    with progress_bar(target) as options["progress"]:
+        if is_python(target):
+            result, arrays = _run_python(target, values, parse_parameters(parameters), options)
+        else:
+            result, arrays = _run_ptx(target, values, parameters, options)
     for index, path in wanted:
         _save(path, index, arrays)
     (_print_json if as_json else _print)(result, arrays)
-    return 1 if any(f.severity == "error" for f in result.findings) else 0
+    if any(f.severity == "error" for f in result.findings):
+        return 1
+    return 0 if result.completed else INTERRUPTED
 
 
 def _run_ptx(
@@ -140,7 +145,8 @@ def _print(result: SimulationResult, arrays: list[Named]) -> None:
     for finding in result.findings:
         print(shown(finding))
     if not result.completed:
-        print("the launch did not complete; what follows is as far as it came")
+        why = "did not complete" if result.findings else "was interrupted"
+        print(f"the launch {why}; what follows is as far as it came")
     for index, (name, array) in enumerate(arrays):
         print(f"array {index} {_summary(name, array)}")
     Console().print(counters_table(result.counters))

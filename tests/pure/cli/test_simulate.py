@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from warpsmith.simulator.engine import Engine
+
 Run = Callable[..., Any]
 
 PTX = """\
@@ -163,3 +165,13 @@ def test_no_file_is_left_after_a_complaint(run: Run, tmp_path: Path) -> None:
     before = sorted(p.name for p in tmp_path.iterdir())
     complaint(run, "add.ptx", "--block", "32", "-o", "1=y.npy")
     assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_an_interrupted_launch_leaves_a_partial_report(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Engine, "turn", interrupt)
+    outcome = simulate(run)
+    assert outcome.status == 130
+    assert outcome.out.startswith("the launch was interrupted; what follows is as far as it came\narray 0 x.npy: ")
