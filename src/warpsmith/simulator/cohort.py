@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.program import Block
     from warpsmith.simulator.registers import Rectangle
 
-__all__ = ["Cohort", "Frames", "Point", "box_of", "merge", "narrow"]
+__all__ = ["Cohort", "Frames", "Point", "box_of", "merge", "narrow", "share_a_warp"]
 
 Frames = tuple[int, ...]
 """Blocks that end with the calls in progress, outermost first."""
@@ -87,7 +87,7 @@ def narrow(rect: Rectangle, mask: NDArray[np.bool_]) -> tuple[Rectangle, NDArray
 
 
 def merge(cohorts: list[Cohort]) -> list[Cohort]:
-    """Join cohorts at one point where their rectangles overlap or fill a common one well enough."""
+    """Join cohorts at one point: those that overlap, and those of one iteration that fill a common rectangle well enough."""
     if len(cohorts) == 1:
         return cohorts
     out: list[Cohort] = []
@@ -101,12 +101,28 @@ def merge(cohorts: list[Cohort]) -> list[Cohort]:
     return merge(out) if 1 < len(out) < len(cohorts) else out
 
 
+def share_a_warp(a: Cohort, b: Cohort) -> bool:
+    """Say whether two cohorts have threads of one warp."""
+    c0, c1 = max(a.rect[0], b.rect[0]), min(a.rect[1], b.rect[1])
+    t0, t1 = max(a.rect[2], b.rect[2]), min(a.rect[3], b.rect[3])
+    if c0 >= c1 or t0 >= t1:
+        return False
+    if a.mask is None and b.mask is None:
+        return True
+    both: Any = True
+    for c in (a, b):
+        if c.mask is not None:
+            view = c.mask[c0 - c.rect[0] : c1 - c.rect[0], t0 - c.rect[2] : t1 - c.rect[2]]
+            both = both & view.reshape(c1 - c0, -1, 32).any(axis=2)
+    return bool(np.any(both))
+
+
 def _join(a: Cohort, b: Cohort) -> Cohort | None:
     c0, c1 = min(a.rect[0], b.rect[0]), max(a.rect[1], b.rect[1])
     t0, t1 = min(a.rect[2], b.rect[2]), max(a.rect[3], b.rect[3])
-    overlap = max(a.rect[0], b.rect[0]) < min(a.rect[1], b.rect[1]) and max(a.rect[2], b.rect[2]) < min(a.rect[3], b.rect[3])
+    overlap = share_a_warp(a, b)
     area = (c1 - c0) * (t1 - t0) // 32
-    if not overlap and 2 * (a.warps + b.warps) < area:
+    if not overlap and (a.trail != b.trail or 2 * (a.warps + b.warps) < area):
         return None
     full = a.mask is None and b.mask is None and not overlap and a.warps + b.warps == area
     mask: NDArray[np.bool_] | None = None

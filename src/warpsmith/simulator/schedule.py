@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, final
 
-from warpsmith.simulator.cohort import Cohort, merge, program_time
+from warpsmith.simulator.cohort import Cohort, merge, program_time, share_a_warp
 
 if TYPE_CHECKING:
     from warpsmith.simulator.machine import Machine
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fair", "Random", "Schedule"]
 
-QUANTUM = 128
+QUANTUM = 2048
 """Blocks a cohort may run ahead of others in program order's favour."""
 PATIENCE = 64
 """Turns after which the fair schedule completes an operation although cohorts can still run."""
@@ -34,20 +34,32 @@ class Schedule(Protocol):
         ...
 
 
-def _take_point(ready: list[Cohort], chosen: Cohort) -> Cohort:
-    """Remove from `ready` the cohorts at the point of `chosen` that merge with it; return the union, leave the rest."""
+def _take_point(ready: list[Cohort], chosen: Cohort, blocks: list[Block]) -> Cohort:
+    """Remove from `ready` the cohorts that merge with `chosen`, and return the union.
+
+    A cohort that has threads of a warp with an earlier one stays: the earlier threads come first.
+    """
     if len(ready) == 1:
         return ready.pop()
     point = chosen.point
-    same = [c for c in ready if c is chosen or (c.block == chosen.block and c.point == point)]
-    if len(same) == 1:
+    same = [c for c in ready if c is not chosen and c.block == chosen.block and c.point == point]
+    same = [c for c in same if not _behind_another(c, ready, blocks)]
+    if not same:
         ready.remove(chosen)
         return chosen
-    merged = merge(same)
-    members = set(map(id, same))
+    members = {id(chosen), *map(id, same)}
     ready[:] = [c for c in ready if id(c) not in members]
-    ready += merged[1:]
-    return merged[0]
+    merged = merge([chosen, *same])
+    mine = next(c for c in merged if share_a_warp(c, chosen))
+    ready += [c for c in merged if c is not mine]
+    return mine
+
+
+def _behind_another(c: Cohort, ready: list[Cohort], blocks: list[Block]) -> bool:
+    """Say whether a ready cohort with threads of the same warp is earlier in program time."""
+    now = (c.turns // QUANTUM, program_time(blocks, c))
+    others = (o for o in ready if o is not c and o.point != c.point and share_a_warp(o, c))
+    return any((o.turns // QUANTUM, program_time(blocks, o)) < now for o in others)
 
 
 @final
@@ -61,7 +73,8 @@ class Fair:
         """Take the cohort that is furthest behind."""
         if len(ready) == 1:
             return ready.pop()
-        return _take_point(ready, min(ready, key=lambda c: (c.turns // QUANTUM, program_time(blocks, c))))
+        chosen = min(ready, key=lambda c: (c.turns // QUANTUM, program_time(blocks, c)))
+        return _take_point(ready, chosen, blocks)
 
     def complete_some(self, machine: Machine) -> None:
         """Complete the oldest operation every so many turns."""
@@ -97,10 +110,13 @@ class Random:
     def pick(self, ready: list[Cohort], blocks: list[Block]) -> Cohort:
         """Take any cohort; of those that share a warp the one furthest behind."""
         chosen = ready[self.draw(len(ready))] if len(ready) > 1 else ready[0]
-        near = [c for c in ready if _share(c, chosen)]
-        if len(near) > 1:
-            chosen = min(near, key=lambda c: (c.turns // QUANTUM, program_time(blocks, c)))
-        taken = _take_point(ready, chosen)
+        while True:
+            near = [c for c in ready if share_a_warp(c, chosen)]
+            first = min(near, key=lambda c: (c.turns // QUANTUM, program_time(blocks, c))) if len(near) > 1 else chosen
+            if first is chosen:
+                break
+            chosen = first
+        taken = _take_point(ready, chosen, blocks)
         return self._split(ready, taken)
 
     def _split(self, ready: list[Cohort], c: Cohort) -> Cohort:
@@ -133,8 +149,3 @@ class Random:
             return False
         machine.asynchronous.complete(candidates[self.draw(len(candidates))], machine)
         return True
-
-
-def _share(a: Cohort, b: Cohort) -> bool:
-    """Say whether two cohorts have rectangles with a warp in common."""
-    return a.rect[0] < b.rect[1] and b.rect[0] < a.rect[1] and a.rect[2] < b.rect[3] and b.rect[2] < a.rect[3]
