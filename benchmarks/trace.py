@@ -37,9 +37,9 @@ def predicates(count: int):
 
 
 def seconds(kernel_object) -> float:
-    start = time.perf_counter()
+    start = time.process_time()  # what others run on the machine does not count
     kernel_object.build()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, final
 
 from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from warpsmith.dsl.protocols import TraceView
 
-__all__ = ["Address", "Located", "TensorAddress", "address", "in_register", "locate", "symbol_register"]
+__all__ = ["Address", "TensorAddress", "address", "in_register", "locate", "symbol_register"]
 
 
 @final
@@ -44,17 +44,10 @@ class TensorAddress:
         return self.base, self.offset
 
 
-@runtime_checkable
-class Located(Protocol):
-    """Anything with an address: allocations, slices, barriers, kernel parameters, descriptors."""
-
-    def location(self) -> tuple[Reg | str, int]:
-        """Return (base, byte offset)."""
-        ...
-
-
 def locate(value: object) -> tuple[Reg | str, int]:
-    """Return (base, byte offset) of `value`: a register, a name, or anything `Located`."""
+    """Return (base, byte offset) of `value`: a register, a name, or anything with a `location()`:
+    allocations, slices, barriers, kernel parameters, descriptors.
+    """
     if isinstance(value, Reg):
         if value.dtype.bits not in (32, 64) or value.dtype.kind in ("float", "packed"):
             raise error(
@@ -64,8 +57,9 @@ def locate(value: object) -> tuple[Reg | str, int]:
         return value, 0
     if isinstance(value, str):
         return value, 0
-    if isinstance(value, Located):
-        return value.location()
+    location = getattr(value, "location", None)
+    if location is not None:
+        return location()
     raise error(
         f"{type(value).__name__} is not an address",
         "give a register, an allocation, a barrier, ptx.addr(base, offset) or the name of a variable",

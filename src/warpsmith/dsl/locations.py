@@ -14,6 +14,7 @@ from warpsmith.assembly.ptx.tree import FileDirective, Instruction, Loc, Scope
 
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.tree import Statement
+    from warpsmith.base.source import Place
 
 __all__ = ["project_path", "with_locations"]
 
@@ -43,12 +44,15 @@ class _Inserter:
     def __init__(self, first: str) -> None:
         self.files: dict[str, int] = {project_path(first): 1} if first else {}
         self.last: tuple[int, int] | None = None
+        self.place: Place | None = None
+        """Places are one object a line, so that most instructions are dealt with by identity."""
 
     def statements(self, body: list[Statement]) -> list[Statement]:
         """Return `body` with `.loc` statements; instructions are the same objects."""
         out: list[Statement] = []
         for s in body:
-            if isinstance(s, Instruction) and s.place is not None:
+            if type(s) is Instruction and s.place is not None and s.place is not self.place:
+                self.place = s.place
                 name = project_path(s.place.file)
                 index = self.files.get(name)
                 if index is None:

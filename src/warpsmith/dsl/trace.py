@@ -253,9 +253,12 @@ class Trace:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._admit(mnemonic, operands, key[1:])
-        elif plan.values_matter:
-            self._verify(self._instruction(plan, mnemonic, operands, pred, place), plan.kinds)
+            known = False
+        else:
+            known = not plan.values_matter
         instruction = self._instruction(plan, mnemonic, operands, pred, place)
+        if not known:
+            self._verify(instruction, plan.kinds)
         self.scope.body.append(instruction)
         if mnemonic[:3] == "bra":
             self.branch(str(operands[-1]), place)
@@ -271,15 +274,12 @@ class Trace:
         )
 
     def _admit(self, mnemonic: str, operands: Sequence[object], signatures: tuple[Any, ...]) -> Plan:
-        """Check an instruction of a shape not seen before; raise the PTX version where it needs that."""
+        """Decide how the operands of a shape not seen before are converted."""
         kinds = operand_kinds(mnemonic, signatures)
         for i, kind in enumerate(kinds):
             if kind[:8] == "too wide":
                 raise error(f"{mnemonic}: operand {i + 1} is {operands[i]}, which is {kind}")
-        plan = Plan(kinds, values_matter(mnemonic), "value" in kinds or "symbol" in kinds)
-        if not plan.addresses or all(k != "value" for k in kinds):
-            self._verify(Instruction(mnemonic, convert(self, kinds, operands)), kinds)
-        return plan
+        return Plan(kinds, values_matter(mnemonic), "value" in kinds or "symbol" in kinds)
 
     def _verify(self, instruction: Instruction, kinds: tuple[str, ...]) -> None:
         """Raise the checker's first complaint; before that try later PTX versions, if the kernel leaves them open."""
@@ -325,7 +325,9 @@ class Trace:
     def emit_first(self, mnemonic: str, operands: Sequence[object]) -> None:
         """Append one instruction to the prologue."""
         plan = self._admit(mnemonic, operands, tuple(signature(self, v) for v in operands))
-        self.prologue.append(self._instruction(plan, mnemonic, operands, None, user_place()))
+        instruction = self._instruction(plan, mnemonic, operands, None, user_place())
+        self._verify(instruction, plan.kinds)
+        self.prologue.append(instruction)
 
     def label(self, name: str) -> None:
         """Append a label; raise when the kernel has it already."""
