@@ -149,9 +149,18 @@ def _carries() -> Iterator[Program]:
         yield Program(f"{first} {second}", ("u32", "u32"), ("u32", "u32"), body)
 
 
+def _halves() -> Iterator[Program]:
+    """fma.oob with every code in each place, to see which NaN it takes for out of bounds."""
+    for type_, two in (("f16", "0x4000"), ("bf16", "0x4000")):
+        for k, operands in enumerate(("%x0, %k, %k", "%k, %x0, %k", "%k, %k, %x0")):
+            for mode in ("oob", "oob.relu"):
+                body = f".reg .b16 %k; mov.b16 %k, {two}; fma.rn.{mode}.{type_} %y0, {operands};"
+                yield Program(f"fma.rn.{mode}.{type_} operand {k}", ("b16",), ("b16",), body)
+
+
 def programs() -> list[Program]:
     """Return all programs."""
-    return [*_atomics(), *_warps(), *_carries()]
+    return [*_atomics(), *_warps(), *_carries(), *_halves()]
 
 
 def build(arch: str, folder: Path) -> str:

@@ -35,8 +35,12 @@ class ScalarForm:
     carry_out: bool = False
 
     def match(self) -> Match:
-        """Return the match of the row this form comes from."""
-        return next(m for m in match(self.mnemonic) if m.row.id == self.row)
+        """Return the match of the row this form comes from, or of one with the same operands."""
+        fitting = match(self.mnemonic)
+        for m in fitting:
+            if m.row.id == self.row and any(f.reads == self.reads for f in _forms_of(m)):
+                return m
+        return next(m for m in fitting if any(f.reads == self.reads for f in _forms_of(m)))
 
     def json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.simulator.meanings import half
+from warpsmith.simulator.meanings.double import nan_result
 from warpsmith.simulator.meanings.forms import Form
 from warpsmith.simulator.meanings.packed import over_lanes, packed_dtype
 from warpsmith.simulator.meanings.single import flush, settle
@@ -21,6 +22,7 @@ from warpsmith.simulator.meanings.single import flush, settle
 __all__ = ["BUILDERS", "FUNCTIONS", "approximate"]
 
 F32 = NDArray[np.float32]
+_UPPER_WORD = np.uint64(0xFFFFFFFF00000000)
 Fn = Callable[..., None]
 
 
@@ -85,18 +87,25 @@ def divide(form: Form) -> Fn:
 
 
 def double_seed(form: Form) -> Fn:
-    """Build rcp.approx.ftz.f64 or rsqrt.approx{.ftz}.f64: a value with the low 32 bits zero."""
+    """Build rcp.approx.ftz.f64 or rsqrt.approx.ftz.f64: the low 32 bits are neither read nor given."""
     reciprocal = form.opcode == "rcp"
 
     def fn(out: NDArray[np.float64], a: NDArray[np.float64]) -> None:
-        x = np.asarray(a)
-        if form.ftz:
-            x = np.where(np.abs(x) < 2.0**-1022, np.copysign(0.0, x), x)
+        x = (np.asarray(a).view(np.uint64) & _UPPER_WORD).view(np.float64)
+        x = np.where(np.abs(x) < 2.0**-1022, np.copysign(0.0, x), x)
         r: Any = np.reciprocal(x) if reciprocal else 1 / np.sqrt(x)
-        if form.ftz:
-            r = np.where(np.abs(r) < 2.0**-1022, np.copysign(0.0, r), r)
-        r = (r.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)).view(np.float64)
+        r = np.where(np.abs(r) < 2.0**-1022, np.copysign(0.0, r), r)
+        r = (r.view(np.uint64) & _UPPER_WORD).view(np.float64)
         out[...] = np.where(np.isnan(r), np.uint64(0x7FFFFFFF00000000).view(np.float64), r)
+
+    return fn
+
+
+def double_root(form: Form) -> Fn:
+    """Build rsqrt.approx.f64: two roundings of the exact value."""
+
+    def fn(out: NDArray[np.float64], a: NDArray[np.float64]) -> None:
+        out[...] = nan_result(1 / np.sqrt(np.asarray(a)), a)
 
     return fn
 
@@ -104,7 +113,7 @@ def double_seed(form: Form) -> Fn:
 def unary(form: Form) -> Fn:
     """Build the approximate function that the type calls for."""
     if form.type == "f64":
-        return double_seed(form)
+        return double_seed(form) if form.ftz else double_root(form)
     return approximate(form) if form.type == "f32" else approximate_half(form)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from warpsmith.simulator.meanings import (
@@ -52,7 +52,7 @@ def _shared(form: Form) -> Callable[[Form], Fn | Refused] | None:
     return _table(kind).get(form.opcode)
 
 
-def _table(kind: str) -> dict[str, Callable[[Form], Fn]]:
+def _table(kind: str) -> Mapping[str, Callable[[Form], Fn | Refused]]:
     """Return the builders of a type; none for a type without arithmetic."""
     if kind in ("f32", "f64"):
         return float.BUILDERS if kind == "f32" else double.BUILDERS

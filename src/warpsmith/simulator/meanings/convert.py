@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.simulator.meanings import convert_packed, half
+from warpsmith.simulator.meanings.double import nan_result
 from warpsmith.simulator.meanings.formats import FORMATS, encode
 from warpsmith.simulator.meanings.forms import Form
 from warpsmith.simulator.meanings.integer import dtype_of
 from warpsmith.simulator.meanings.registry import Refused, refuse
 from warpsmith.simulator.meanings.rounding import force_odd, round_integral, round_to, two_sum
-from warpsmith.simulator.meanings.single import NAN, canonical_nan, flush, saturate
+from warpsmith.simulator.meanings.single import NAN, canonical_nan, flush
 
 __all__ = ["cvt"]
 
@@ -142,6 +143,11 @@ def _integer_to_float(form: Form) -> Fn:
     return fn
 
 
+def _saturated(x: F64) -> F64:
+    """Clamp to [0, 1]; NaN and -0 become +0."""
+    return np.where(x > 0, np.minimum(x, 1.0), 0.0)
+
+
 def _encode(x: F64, to: str) -> Array:
     if to == "f32":
         r = np.asarray(x).astype(np.float32)
@@ -186,9 +192,7 @@ def _to_double(form: Form) -> Fn:
         x = _load(form, a)
         if mode:
             x = np.where(np.isfinite(x), np.copysign(round_integral(x, mode), x), x)
-        if "sat" in form:
-            x = np.where(np.isnan(x), 0.0, np.clip(x, 0.0, 1.0) + 0.0)
-        out[...] = x
+        out[...] = _saturated(x) if "sat" in form else nan_result(x, x)
 
     return fn
 
@@ -208,18 +212,14 @@ def _general(form: Form) -> Fn:
             x = np.clip(x, -fmt.largest, fmt.largest)
         if "relu" in form:
             x = np.where(x > 0, x, np.where(np.isnan(x), x, 0.0))
+        if "sat" in form:
+            x = _saturated(x)
         if to == "f64":
-            x = np.where(np.isnan(x), _WIDE_NAN, x)
-            out[...] = np.where(np.isnan(x), 0.0, np.clip(x, 0.0, 1.0) + 0.0) if "sat" in form else x
+            out[...] = np.where(np.isnan(x), _WIDE_NAN, x)
             return
         r = _encode(x, to)
-        if to == "f32":
-            if form.ftz:
-                r = flush(r)
-            if "sat" in form:
-                saturate(r)
-        elif "sat" in form:
-            r = half.finish(r, form, to)
+        if to == "f32" and form.ftz:
+            r = flush(r)
         out[...] = r.view(out.dtype)
 
     return fn

@@ -28,12 +28,12 @@ NAN: Any = np.array([0xFFF8000000000000], np.uint64).view(np.float64)[0]
 
 
 def nan_result(out: F64, *operands: F64) -> F64:
-    """Give NaN results their payload: that of the first NaN operand, made quiet; else the default NaN."""
+    """Give NaN results their payload: that of the last NaN among `operands`, made quiet; else the default NaN."""
     bad = np.isnan(out)
     if not bad.any():
         return out
     result = np.where(bad, NAN, out)
-    for x in reversed(operands):
+    for x in operands:
         x = np.asarray(x)
         quiet = (x.view(np.uint64) | _QUIET).view(np.float64)
         result = np.where(bad & np.isnan(x), quiet, result)
@@ -144,7 +144,7 @@ def fma(form: Form) -> Fn:
     mode = form.rounding or "rn"
 
     def fn(out: F64, a: F64, b: F64, c: F64) -> None:
-        out[...] = nan_result(fused(a, b, c, mode), a, b, c)
+        out[...] = nan_result(fused(a, b, c, mode), a, c, b)
 
     return fn
 
@@ -166,7 +166,7 @@ def div(form: Form) -> Fn:
     mode = form.rounding or "rn"
 
     def fn(out: F64, a: F64, b: F64) -> None:
-        out[...] = nan_result(quotient(a, b, mode), a, b)
+        out[...] = nan_result(quotient(a, b, mode), b, a)
 
     return fn
 
@@ -198,19 +198,19 @@ def square_root(form: Form) -> Fn:
 
 
 def abs_(form: Form) -> Fn:
-    """Build abs."""
+    """Build abs; NaN keeps its sign and is made quiet."""
 
     def fn(out: F64, a: F64) -> None:
-        np.absolute(a, out)
+        out[...] = nan_result(np.absolute(a), a)
 
     return fn
 
 
 def neg(form: Form) -> Fn:
-    """Build neg."""
+    """Build neg; NaN keeps its sign and is made quiet."""
 
     def fn(out: F64, a: F64) -> None:
-        np.negative(a, out)
+        out[...] = nan_result(np.negative(a), a)
 
     return fn
 

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.simulator.meanings.forms import Form
+from warpsmith.simulator.meanings.rounding import odd_sum
 from warpsmith.simulator.meanings.single import (
     NAN,
     TINY,
     canonical_nan,
     flush,
+    flush_tiny,
     has_subnormal,
     ordinary,
     round_single,
@@ -77,17 +79,17 @@ def mul(form: Form) -> Fn:
     def general(out: F32, a: F32, b: F32) -> None:
         if ftz:
             a, b = flush(a), flush(b)
-        if mode == "rn":
-            np.multiply(a, b, out)
-        else:
-            out[...] = round_single(_wide(a) * _wide(b), mode)
+        r: Any = np.multiply(a, b) if mode == "rn" else round_single(_wide(a) * _wide(b), mode)
+        if ftz and not ordinary(r):
+            r = flush_tiny(r, _wide(a) * _wide(b), mode)
+        out[...] = r
         settle(out, ftz, sat)
 
     return general if ftz or sat or mode != "rn" else plain
 
 
-def fused_nearest(out: F32, a: F32, b: F32, c: F32) -> None:
-    """Write a * b + c rounded once to nearest even.
+def fused_nearest(a: F32, b: F32, c: F32) -> F32:
+    """Return a * b + c rounded once to nearest even.
 
     The float64 sum of the exact product and c may be rounded a second time only when it lies half-way between two f32
     values, or
@@ -98,8 +100,8 @@ def fused_nearest(out: F32, a: F32, b: F32, c: F32) -> None:
     ties = np.left_shift(total.view(np.int64), np.int64(35))
     result = total.astype(np.float32)
     if np.minimum.reduce(ties, axis=None, initial=0) == _TIE or has_subnormal(result):
-        result = sum_single(_wide(a) * _wide(b), _wide(c), "rn")
-    out[...] = result
+        return sum_single(_wide(a) * _wide(b), _wide(c), "rn")
+    return result
 
 
 def fma(form: Form) -> Fn:
@@ -109,10 +111,10 @@ def fma(form: Form) -> Fn:
     def fn(out: F32, a: F32, b: F32, c: F32) -> None:
         if ftz:
             a, b, c = flush(a), flush(b), flush(c)
-        if mode == "rn":
-            fused_nearest(out, a, b, c)
-        else:
-            out[...] = sum_single(_wide(a) * _wide(b), _wide(c), mode)
+        r = fused_nearest(a, b, c) if mode == "rn" else sum_single(_wide(a) * _wide(b), _wide(c), mode)
+        if ftz and not ordinary(r):
+            r = flush_tiny(r, odd_sum(_wide(a) * _wide(b), _wide(c)), mode)
+        out[...] = r
         settle(out, ftz, sat)
 
     return fn
@@ -122,7 +124,10 @@ def quotient(a: F32, b: F32, mode: str, ftz: bool) -> F32:
     """Return a / b rounded once: a float64 quotient of two 24-bit numbers is never half-way by rounding alone."""
     if ftz:
         a, b = flush(a), flush(b)
-    out = round_single(_wide(a) / _wide(b), mode)
+    exact = _wide(a) / _wide(b)
+    out = round_single(exact, mode)
+    if ftz and not ordinary(out):
+        out = flush_tiny(out, exact, mode)
     settle(out, ftz, False)
     return out
 
@@ -162,19 +167,21 @@ def square_root(form: Form) -> Fn:
 
 
 def abs_(form: Form) -> Fn:
-    """Build abs: the sign bit cleared; a NaN keeps its payload."""
+    """Build abs: the sign bit cleared; NaN becomes the canonical one."""
 
     def fn(out: F32, a: F32) -> None:
         np.absolute(flush(a) if form.ftz else a, out)
+        canonical_nan(out)
 
     return fn
 
 
 def neg(form: Form) -> Fn:
-    """Build neg: the sign bit flipped; a NaN keeps its payload."""
+    """Build neg: the sign bit flipped; NaN becomes the canonical one."""
 
     def fn(out: F32, a: F32) -> None:
         np.negative(flush(a) if form.ftz else a, out)
+        canonical_nan(out)
 
     return fn
 
@@ -208,10 +215,9 @@ def min_max_single(form: Form) -> Fn:
         r = values[0]
         for v in values[1:]:
             r = _pick(r, v, largest, nan)
-        r = np.where(np.isnan(r), NAN, r)
         if xorsign:
             r = (r.view(np.uint32) | signs).view(np.float32)
-        out[...] = r
+        out[...] = np.where(np.isnan(r), NAN, r)
 
     best: np.ufunc = np.fmax if largest else np.fmin
 
@@ -249,7 +255,7 @@ def testp(form: Form) -> Fn:
         elif op == "notanumber":
             r = np.isnan(a)
         elif op == "normal":
-            r = finite & (size >= tiny)
+            r = finite & ((size >= tiny) | (size == 0))  # zero counts as normal on hardware
         else:
             r = (size > 0) & (size < tiny)
         out[...] = r

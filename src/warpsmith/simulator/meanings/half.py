@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from warpsmith.simulator.meanings.formats import FORMATS, encode
 from warpsmith.simulator.meanings.forms import Form
 from warpsmith.simulator.meanings.packed import over_lanes, packed_dtype
-from warpsmith.simulator.meanings.rounding import odd_sum, round_to
+from warpsmith.simulator.meanings.registry import Refused, refuse
+from warpsmith.simulator.meanings.rounding import odd_sum, quantize, round_to
 from warpsmith.simulator.meanings.single import has_nan
 
 __all__ = ["BUILDERS", "element_of", "load", "store"]
@@ -67,6 +68,15 @@ def flush(bits: U16, kind: str) -> U16:
     return np.where((bits & exponent) == 0, bits & _SIGN, bits)
 
 
+def flush_tiny(bits: U16, exact: NDArray[np.float64]) -> U16:
+    """Flush f16 results that are below 2^-14 before the exponent's lower bound is applied (as `single.flush_tiny`)."""
+    small = np.abs(exact) <= 2.0**-14
+    if not small.any():
+        return bits
+    tiny = np.abs(quantize(exact, 11, -1000, "rn")) < 2.0**-14
+    return np.where(tiny, bits & _SIGN, bits)
+
+
 def finish(bits: U16, form: Form, kind: str) -> U16:
     """Apply `.ftz`, `.sat` and `.relu` to result codes."""
     if form.ftz:
@@ -93,7 +103,11 @@ def _binary(op: np.ufunc) -> Callable[[Form], Fn]:
         def fn(out: U16, a: U16, b: U16) -> None:
             if form.ftz:
                 a, b = flush(a, kind), flush(b, kind)
-            out[...] = finish(store(op(load(a, kind), load(b, kind)), kind), form, kind)
+            exact = op(load(a, kind), load(b, kind))
+            r = store(exact, kind)
+            if form.ftz:
+                r = flush_tiny(r, exact.astype(np.float64))
+            out[...] = finish(r, form, kind)
 
         return _spread(fn, form)
 
@@ -113,38 +127,41 @@ def fused(a: U16, b: U16, c: U16, kind: str) -> U16:
     return encode(round_to(total, FORMATS[kind]), kind)
 
 
-def fma(form: Form) -> Fn:
-    """Build fma: `.relu` clamps negative results to 0; `.oob` gives 0 where a or b is the out-of-bounds NaN 0xffff."""
+def fma(form: Form) -> Fn | Refused:
+    """Build fma: `.relu` clamps negative results to 0."""
     kind = element_of(form.type)
+    if "oob" in form:
+        return refuse("fma.oob is not modelled")
 
     def fn(out: U16, a: U16, b: U16, c: U16) -> None:
         if form.ftz:
             a, b, c = flush(a, kind), flush(b, kind), flush(c, kind)
-        r = finish(fused(a, b, c, kind), form, kind)
-        if "oob" in form:
-            outside = (np.asarray(a) == 0xFFFF) | (np.asarray(b) == 0xFFFF)
-            r = np.where(outside, np.uint16(0), r)
-        out[...] = r
+        r = fused(a, b, c, kind)
+        if form.ftz:
+            r = flush_tiny(r, load(a, kind).astype(np.float64) * load(b, kind) + load(c, kind))
+        out[...] = finish(r, form, kind)
 
     return _spread(fn, form)
 
 
 def neg(form: Form) -> Fn:
-    """Build neg: the sign bit flipped."""
+    """Build neg: the sign bit flipped; NaN becomes the canonical one."""
     kind = element_of(form.type)
 
     def fn(out: U16, a: U16) -> None:
-        out[...] = (flush(a, kind) if form.ftz else a) ^ _SIGN
+        r = (flush(a, kind) if form.ftz else a) ^ _SIGN
+        out[...] = np.where(is_nan(r, kind), _NAN, r)
 
     return _spread(fn, form)
 
 
 def abs_(form: Form) -> Fn:
-    """Build abs: the sign bit cleared."""
+    """Build abs: the sign bit cleared; NaN becomes the canonical one."""
     kind = element_of(form.type)
 
     def fn(out: U16, a: U16) -> None:
-        out[...] = (flush(a, kind) if form.ftz else a) & _MAGNITUDE
+        r = (flush(a, kind) if form.ftz else a) & _MAGNITUDE
+        out[...] = np.where(is_nan(r, kind), _NAN, r)
 
     return _spread(fn, form)
 
@@ -180,13 +197,14 @@ def min_max(form: Form) -> Fn:
         r = values[0]
         for v in values[1:]:
             r = _pick(r, v, kind, largest, nan)
-        r = np.where(is_nan(r, kind), _NAN, r)
-        out[...] = r | signs if "xorsign" in form else r
+        if "xorsign" in form:
+            r = r | signs
+        out[...] = np.where(is_nan(r, kind), _NAN, r)
 
     return _spread(fn, form)
 
 
-BUILDERS: dict[str, Callable[[Form], Fn]] = {
+BUILDERS: dict[str, Callable[[Form], Fn | Refused]] = {
     "add": _binary(np.add), "sub": _binary(np.subtract), "mul": _binary(np.multiply), "fma": fma,
     "neg": neg, "abs": abs_, "min": min_max, "max": min_max,
 }  # fmt: skip

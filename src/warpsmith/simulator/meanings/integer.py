@@ -118,7 +118,7 @@ def _multiply_wide(form: Form, mad: bool) -> Fn:
 
 
 def divide(form: Form) -> Fn:
-    """Build div or rem: quotients truncate; division by zero gives all ones, its remainder the dividend (as H200 does)."""
+    """Build div or rem: quotients truncate; both give all ones for a divisor of zero (as the H200 does)."""
     rem = form.opcode == "rem"
 
     def fn(out: Array, a: Array, b: Array) -> None:
@@ -128,13 +128,11 @@ def divide(form: Form) -> Fn:
         divisor = np.where(zero, ub.dtype.type(1), ub)
         q = ua // divisor
         if rem:
-            value, negative = np.where(zero, ua, ua - q * divisor), a < 0
+            value, negative = ua - q * divisor, a < 0
         else:
             value, negative = q, (a < 0) != (b < 0)
         signed = np.where(negative, np.negative(value), value)
-        if not rem:
-            signed = np.where(zero, np.iinfo(ub.dtype).max, signed)
-        out[...] = signed.view(a.dtype)
+        out[...] = np.where(zero, np.iinfo(ub.dtype).max, signed).view(a.dtype)
 
     return fn
 

@@ -192,8 +192,10 @@ def prmt(form: Form) -> Fn:
     return fn
 
 
-def _positions(b: Array) -> Array:
-    return np.asarray(b).astype(np.int64) & 0xFF
+def _positions(b: Array, bits: int) -> Array:
+    """Return positions and lengths: 32-bit forms take eight bits of them, 64-bit ones all (as the H200 does)."""
+    wide = np.asarray(b).astype(np.int64)
+    return wide & 0xFF if bits == 32 else wide
 
 
 def extract(form: Form) -> Fn:
@@ -202,7 +204,7 @@ def extract(form: Form) -> Fn:
     signed = form.type[0] == "s"
 
     def fn(out: Array, a: Array, b: Array, c: Array) -> None:
-        pos, length = _positions(b), _positions(c)
+        pos, length = _positions(b, bits), _positions(c, bits)
         word = unsigned(np.asarray(a))
         one = word.dtype.type(1)
         shifted = np.right_shift(word, np.minimum(pos, bits).astype(word.dtype))
@@ -223,7 +225,7 @@ def insert(form: Form) -> Fn:
     bits = int(form.type[1:])
 
     def fn(out: Array, a: Array, b: Array, c: Array, d: Array) -> None:
-        pos, length = _positions(c), _positions(d)
+        pos, length = _positions(c, bits), _positions(d, bits)
         one = a.dtype.type(1)
         mask = np.left_shift(one, np.minimum(length, bits).astype(a.dtype)) - one
         at = np.minimum(pos, bits).astype(a.dtype)
@@ -308,6 +310,8 @@ def fns(form: Form) -> Fn:
                 left = left - (ok & (bit == 1) & (left > 0))
                 result = np.where((left == 0) & ok, at, result)
                 left = np.where(left == 0, -1, left)
+        result = np.where(start > 31, -1, result)
+        result = np.where(count == -(2**31), 0, result)  # as the H200 does
         out[...] = (result & 0xFFFFFFFF).astype(np.uint32)
 
     return fn

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.simulator.meanings.formats import FORMATS
-from warpsmith.simulator.meanings.rounding import force_odd, round_to, two_sum
+from warpsmith.simulator.meanings.rounding import force_odd, quantize, round_to, two_sum
 
 __all__ = [
     "NAN",
     "TINY",
     "canonical_nan",
     "flush",
+    "flush_tiny",
     "has_nan",
     "has_subnormal",
     "ordinary",
@@ -52,8 +53,18 @@ def canonical_nan(out: F32) -> None:
 
 
 def ordinary(a: F32) -> bool:
-    """Say whether every element is at least 2^-126 in magnitude: no zero, subnormal or NaN among them."""
-    return bool(np.minimum.reduce(np.abs(a), axis=None, initial=np.inf) >= TINY)
+    """Say whether every element is above 2^-126 in magnitude: no zero, subnormal or NaN among them."""
+    return bool(np.minimum.reduce(np.abs(a), axis=None, initial=np.inf) > TINY)
+
+
+def flush_tiny(result: F32, exact: F64, mode: str) -> F32:
+    """Flush results that are below 2^-126 before the exponent's lower bound is applied.
+
+    `exact` is the result in float64, exact or rounded to odd: what rounds up to 2^-126 only for want of subnormal places is
+    flushed too, as the H200 does.
+    """
+    tiny = (np.abs(quantize(exact, 24, -1000, mode)) < TINY) & (exact != 0)
+    return np.where(tiny, np.copysign(_ZERO, exact.astype(np.float32)), result)
 
 
 def has_subnormal(a: F32) -> bool:

@@ -61,13 +61,17 @@ def infinity(name, negative):
     return negative << (e + m) | ((1 << e) - 1) << m
 
 
-def encode(size, negative, name, mode="rn"):
-    """Round a magnitude to a format's code."""
+def encode(size, negative, name, mode="rn", ftz=False):
+    """Round a magnitude to a format's code. With `ftz` what is below the normal numbers before that bound is applied is 0."""
     e, m = SHAPES[name]
     bias = (1 << (e - 1)) - 1
     sign = negative << (e + m)
     if size == 0:
         return sign
+    if ftz:
+        free = power_below(size) - m
+        if to_integer(size / Fraction(2) ** free, negative, mode) * Fraction(2) ** free < Fraction(2) ** (1 - bias):
+            return sign
     quantum = max(power_below(size), 1 - bias) - m
     units = to_integer(size / Fraction(2) ** quantum, negative, mode)
     value = units * Fraction(2) ** quantum
@@ -92,7 +96,7 @@ def flushed(code, name):
 
 
 def nan_of(name, values):
-    """The NaN of a result. f64: the first NaN operand made quiet, else the default."""
+    """The NaN of a result. f64: the first NaN of `values` made quiet, else the default. (H200: b, then c, then a.)"""
     if name != "f64":
         return CANONICAL[name]
     for v in values:
@@ -101,9 +105,9 @@ def nan_of(name, values):
     return 0xFFF8000000000000
 
 
-def fma(a, b, c, name, mode):
+def fma(a, b, c, name, mode, ftz=False):
     """a * b + c of decoded values; c None for a product."""
-    values = [v for v in (a, b, c) if v is not None]
+    values = [v for v in (b, c, a) if v is not None]
     if any(v.kind == "nan" for v in values):
         return nan_of(name, values)
     product_negative = a.negative != b.negative
@@ -114,7 +118,7 @@ def fma(a, b, c, name, mode):
             return nan_of(name, values)
         return infinity(name, product_negative)
     if c is None:
-        return encode(a.size * b.size, product_negative, name, mode)
+        return encode(a.size * b.size, product_negative, name, mode, ftz)
     if c.kind == "inf":
         return infinity(name, c.negative)
     product = -a.size * b.size if product_negative else a.size * b.size
@@ -123,7 +127,7 @@ def fma(a, b, c, name, mode):
         both_zero_alike = product == 0 and product_negative == c.negative
         negative = c.negative if both_zero_alike else mode == "rm"
         return encode(Fraction(0), negative, name, mode)
-    return encode(abs(total), total < 0, name, mode)
+    return encode(abs(total), total < 0, name, mode, ftz)
 
 
 def add(a, b, name, mode):
@@ -138,7 +142,7 @@ def negated(v, name):
     return Value(v.kind, not v.negative, v.size, v.code ^ 1 << (e + m))
 
 
-def div(a, b, name, mode):
+def div(a, b, name, mode, ftz=False):
     if a.kind == "nan" or b.kind == "nan":
         return nan_of(name, [a, b])
     negative = a.negative != b.negative
@@ -149,7 +153,7 @@ def div(a, b, name, mode):
         return infinity(name, negative)
     if b.kind == "inf":
         return encode(Fraction(0), negative, name)
-    return encode(a.size / b.size, negative, name, mode)
+    return encode(a.size / b.size, negative, name, mode, ftz)
 
 
 def sqrt(a, name, mode):
@@ -201,9 +205,8 @@ def min_max(opcode, codes, words, name):
     decoded = [decode(c, name) for c in values]
     numbers = [v for v in decoded if v.kind != "nan"]
     if not numbers or ("NaN" in words and len(numbers) < len(values)):
-        r = nan_of(name, decoded)
-    else:
-        r = (min if opcode == "min" else max)(numbers, key=ordered_key).code
+        return nan_of(name, decoded[::-1])
+    r = (min if opcode == "min" else max)(numbers, key=ordered_key).code
     return r | signs if "xorsign" in words else r
 
 
@@ -217,26 +220,28 @@ def float_op(opcode, words, name, codes):
         return codes[1] & ~sign | codes[0] & sign
     if "ftz" in words:
         codes = [flushed(c, name) for c in codes]
+    v, ftz = [decode(c, name) for c in codes], "ftz" in words
     if opcode in ("abs", "neg"):
+        if v[0].kind == "nan":
+            return nan_of(name, v)
         return codes[0] & ~sign if opcode == "abs" else codes[0] ^ sign
-    v = [decode(c, name) for c in codes]
     if opcode == "testp":
         return testp(words[0], codes[0], name)
     if opcode == "rcp":
-        r = div(Value("finite", False, Fraction(1)), v[0], name, mode)
+        r = div(Value("finite", False, Fraction(1)), v[0], name, mode, ftz)
     elif opcode == "sqrt":
         r = sqrt(v[0], name, mode)
     elif opcode == "div":
-        r = div(v[0], v[1], name, mode)
+        r = div(v[0], v[1], name, mode, ftz)
     elif opcode == "add":
         r = add(v[0], v[1], name, mode)
     elif opcode == "sub":
         second = v[1] if v[1].kind == "nan" else negated(v[1], name)
         r = add(v[0], second, name, mode)
     elif opcode == "mul":
-        r = fma(v[0], v[1], None, name, mode)
+        r = fma(v[0], v[1], None, name, mode, ftz)
     else:
-        r = fma(v[0], v[1], v[2], name, mode)
+        r = fma(v[0], v[1], v[2], name, mode, ftz)
     return finish(r, words, name)
 
 
@@ -244,7 +249,7 @@ def testp(op, code, name):
     v = decode(code, name)
     return {
         "finite": v.kind == "finite", "infinite": v.kind == "inf", "number": v.kind != "nan", "notanumber": v.kind == "nan",
-        "normal": v.kind == "finite" and v.size != 0 and not is_subnormal(code, name), "subnormal": is_subnormal(code, name),
+        "normal": v.kind == "finite" and not is_subnormal(code, name), "subnormal": is_subnormal(code, name),
     }[op]  # fmt: skip
 
 
@@ -293,7 +298,7 @@ def integer_op(opcode, words, name, codes):
         return (clamp(part, name) if sat else part) & 0xFFFFFFFF
     if opcode in ("div", "rem"):
         if v[1] == 0:
-            r = (1 << bits) - 1 if opcode == "div" else v[0]
+            r = (1 << bits) - 1  # H200; the manual leaves it open
         else:
             q = truncated_quotient(v[0], v[1])
             r = q if opcode == "div" else v[0] - q * v[1]
@@ -350,12 +355,12 @@ def bit_op(opcode, words, name, codes, immediate):
         at = significant.bit_length() - 1
         return 0xFFFFFFFF if at < 0 else (bits - 1 - at if "shiftamt" in words else at)
     if opcode == "bfe":
-        pos, length = codes[1] & 255, codes[2] & 255
+        pos, length = (c if bits == 64 else c & 255 for c in codes[1:3])  # H200: 64-bit forms take all bits
         sign = 0 if name[0] == "u" or length == 0 else a >> min(pos + length - 1, bits - 1) & 1
         return sum((a >> (pos + i) & 1 if i < length and pos + i < bits else sign) << i for i in range(bits))
     if opcode == "bfi":
-        pos, length, out = codes[2] & 255, codes[3] & 255, codes[1]
-        for i in range(length):
+        (pos, length), out = (c if bits == 64 else c & 255 for c in codes[2:4]), codes[1]
+        for i in range(min(length, bits)):
             if pos + i < bits:
                 out = out & ~(1 << (pos + i)) | (a >> i & 1) << (pos + i)
         return out
@@ -372,6 +377,8 @@ def bit_op(opcode, words, name, codes, immediate):
 
 
 def fns(mask, base, offset):
+    if offset == -(2**31):
+        return 0  # H200
     if base > 31:
         return 0xFFFFFFFF
     if offset == 0:
