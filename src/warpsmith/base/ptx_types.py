@@ -70,6 +70,7 @@ def _table() -> dict[str, PtxType]:
         PtxType("e3m2x2", 16, "packed", 2, "b16"),
         PtxType("e2m1x2", 8, "packed", 2, "b8"),
         PtxType("ue8m0x2", 16, "packed", 2, "b16"),
+        PtxType("ue5m3x2", 16, "packed", 2, "b16"),
         PtxType("s2f6x2", 16, "packed", 2, "b16"),
         PtxType("e4m3x4", 32, "packed", 4, "b32"),
         PtxType("e5m2x4", 32, "packed", 4, "b32"),

@@ -45,6 +45,8 @@ class OperandSlot:
     """A vector of one element may be written without braces (texture and surface coordinates)."""
     optional: bool = False
     """May be left out; only trailing operands are."""
+    since: tuple[int, int] | None = None
+    """PTX version that introduced this optional operand, when later than the row's."""
     space: str | None = None
     """Address space of an address as the mnemonic spells it (`shared::cta`); None for a generic address."""
     choices: tuple[int, ...] = ()
@@ -172,7 +174,7 @@ _OPERAND = re.compile(
         (?: < (?P<selectors>\w+) > )?
         (?P<bang>!)? (?P<sink>~)?
         (?: \{ (?P<values>-?\d+ (?: \.\.-?\d+ | (?:\|-?\d+)* )) \} )?
-        (?P<optional>\? (?: \( (?P<condition>[^()]+) \) )? )? $""",
+        (?P<optional>\? (?: \( (?P<condition>[^()]+) \) )? (?: @(?P<since>\d+\.\d+) )? )? $""",
     re.VERBOSE,
 )
 _ADDRESS = re.compile(r"^\[(?P<body>.*)\](?P<optional>\?(?:\((?P<condition>[^()]+)\))?)?$")
@@ -225,6 +227,13 @@ def _operand(text: str, offset: int) -> OperandSpec:
     return replace(first, pair=second)
 
 
+def _version(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    major, _, minor = text.partition(".")
+    return int(major), int(minor)
+
+
 def _condition(text: str | None) -> tuple[str, bool, tuple[str, ...]] | None:
     if not text:
         return None
@@ -258,6 +267,7 @@ def _plain(text: str, offset: int) -> OperandSpec:
         symbol="&" in marks,
         signed="-" in marks,
         bare=bool(m["bare"]),
+        since=_version(m["since"]),
         selectors=SELECTORS[m["selectors"]] if m["selectors"] else (),
     )
     return OperandSpec(slot, offset, m["type"] or "", m["count"] or "", "", _condition(m["condition"]))
