@@ -52,4 +52,4 @@ def tensor_map(tile: Tile, array: Any) -> Any:
     view = numpy().lib.stride_tricks.as_strided(array, box.extents[::-1], (*box.strides[::-1], array.itemsize))
     maps = import_module("warpsmith.simulator.tensormap")
     element = _ELEMENTS.get(tile.dtype.name)
-    return maps.TensorMap(view, box=box.box[::-1], swizzle=box.swizzle or "none", element=element)
+    return maps.TensorMap(view, box=box.box[::-1], swizzle=box.swizzle or "none", element=element, memory=array)

@@ -83,7 +83,7 @@ class Arguments:
         if isinstance(value, TensorMap):
             if size != 128:
                 raise InputError(f"{what}: a TensorMap fills 128 bytes, and the parameter has {size}")
-            return value.encode(self._place(value.array, f"the array of argument {index} (`{p.name}`)", what))
+            return value.encode(self._place(value.memory, f"the array of argument {index} (`{p.name}`)", what))
         if isinstance(value, bytes | bytearray | memoryview):
             if len(value) != size:
                 raise InputError(f"{what}: {len(value)} bytes given for a parameter of {size}")
@@ -135,7 +135,7 @@ def _array_of(value: Any) -> Any:
         return value.array
     if isinstance(value, np.ndarray) and value.ndim:
         return value
-    return value.array if isinstance(value, TensorMap) else None
+    return value.memory if isinstance(value, TensorMap) else None
 
 
 def _number(value: Any, p: Parameter, what: str) -> bytes:

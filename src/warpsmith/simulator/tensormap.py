@@ -35,7 +35,7 @@ class TensorMap:
     (256, 128)
     """
 
-    __slots__ = ("array", "options")
+    __slots__ = ("array", "memory", "options")
 
     def __init__(
         self,
@@ -53,11 +53,14 @@ class TensorMap:
         channels: int = 0,
         pixels: int = 0,
         mode: str | None = None,
+        memory: Any = None,
     ) -> None:
+        """`memory` is the contiguous array that `array` is a view of from its first element on, by default `array` itself."""
         self.array = array if isinstance(array, np.ndarray) else np.asarray(array)
         if fill not in ("zero", "nan"):
             raise InputError(f"tensor map: no fill {fill!r}; zero or nan")
         a = self.array
+        self.memory: Any = a if memory is None else memory
         name = element or _ELEMENT_OF_DTYPE.get(a.dtype.name)
         if name is None:
             raise InputError(f"tensor map: no element type for dtype {a.dtype}; give element=, one of {', '.join(ELEMENTS)}")
