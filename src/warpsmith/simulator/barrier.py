@@ -122,7 +122,9 @@ class Barriers:
         awaited = expected // 32 if expected > 0 else int(np.count_nonzero(live))
         missing = [w for w in range(live.size) if live[w] and not arrived[w]]
         text = f"barrier {number} of cta {_cta(m, row)}: {warps} of {awaited} warps arrived"
-        return text + (f"; not arrived: warps {', '.join(map(str, missing[:16]))}" if missing else "")
+        return text + (
+            f"; not arrived: warp{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing[:16]))}" if missing else ""
+        )
 
 
 def _cta(m: Machine, row: int) -> str:

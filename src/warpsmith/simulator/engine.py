@@ -10,7 +10,7 @@ from warpsmith.simulator.blockcode import BlockCode
 from warpsmith.simulator.check.deadlock import report_deadlock, report_livelock
 from warpsmith.simulator.check.leftover import check_row_end
 from warpsmith.simulator.check.registers import RegisterWatch
-from warpsmith.simulator.cohort import Cohort, merge, narrow, next_trail
+from warpsmith.simulator.cohort import Cohort, merge, narrow, next_trail, program_time
 from warpsmith.simulator.ending import Endings
 from warpsmith.simulator.outcome import Condition, Wait
 from warpsmith.simulator.program import Sync
@@ -177,13 +177,13 @@ class Engine:
         return False
 
     def release_held(self) -> bool:
-        """Let the cohorts go on that wait for lanes which cannot come."""
+        """Let the earliest cohort go on that waits for lanes which cannot come."""
         if not self.held:
             return False
-        for c in self.held:
-            c.released = True
-        self.ready += self.held
-        self.held = []
+        first = min(self.held, key=lambda c: program_time(self.blocks, c))
+        first.released = True
+        self.held.remove(first)
+        self.ready.append(first)
         return True
 
     def _give_up_waiting(self) -> bool:

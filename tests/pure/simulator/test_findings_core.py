@@ -1,0 +1,207 @@
+"""What the core of the simulator reports: bounds, alignment, definedness, barriers, convergence, deadlock. Messages in full."""
+
+import numpy as np
+import pytest
+
+from warpsmith.simulator import simulate
+
+HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+
+def kernel(body, parameters=".param .u64 out", shared="", extra=""):
+    return f"""{HEAD}{extra}
+.visible .entry k({parameters})
+{{
+.reg .b32 %r<40>; .reg .b64 %rd<20>; .reg .f32 %f<9>; .reg .pred %p<9>; {shared}
+mov.u32 %r1, %tid.x;
+{body}
+ret;
+}}"""
+
+
+def findings(text, *args, block=64, grid=1, **options):
+    result = simulate(text, grid=grid, block=block, args=args, **options)
+    return result, [(f.kind, f.message, f.threads) for f in result.findings]
+
+
+def test_a_load_past_the_end():
+    text = kernel(
+        "ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2;\nld.global.u32 %r2, [%rd1+8];"
+    )
+    result, found = findings(text, np.zeros(64, np.uint32))
+    message = "load of 4 bytes at global address 0x700000000200 lies just past the end of argument 0 (`out`) (256 bytes)"
+    assert found == [("out-of-bounds", message, "cta (0,0,0) warp 1 lanes 30-31")]
+    assert not result.completed
+    f = result.findings[0]
+    assert str(f) == (
+        "<string>:10: error[out-of-bounds]: " + message + "\n  threads: cta (0,0,0) warp 1 lanes 30-31\n"
+        "  repair: bound the index by the size of the array, or guard the access with a predicate\n  schedule: fair"
+    )
+
+
+def test_a_null_pointer():
+    _, found = findings(kernel("mov.u64 %rd1, 0; st.global.u32 [%rd1], %r1;", ""))
+    assert found == [
+        ("out-of-bounds", "store of 4 bytes at global address 0x0 is a null pointer", "cta (0,0,0) warps 0-1 lanes 0-31")
+    ]
+
+
+def test_a_misaligned_vector():
+    _, found = findings(
+        kernel("ld.param.u64 %rd1, [out];\nld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd1+4];"), np.zeros(64, np.uint32)
+    )
+    message = "load of 16 bytes at global address 0x700000000104, which is no multiple of 16"
+    assert found == [("out-of-bounds", message, "cta (0,0,0) warps 0-1 lanes 0-31")]
+
+
+def test_shared_memory_beyond_its_variables():
+    text = kernel("mov.u32 %r2, s; st.shared.u32 [%r2+64], %r1;", "", ".shared .align 4 .b8 s[64];")
+    _, found = findings(text, block=32)
+    message = "store of 4 bytes at shared address 0x440 lies just past the end of shared variable `s` (64 bytes)"
+    assert found == [("out-of-bounds", message, "cta (0,0,0) warp 0 lanes 0-31")]
+
+
+def test_kernels_without_shared_memory_have_none():
+    _, found = findings(kernel("mov.u32 %r2, 1024; ld.shared.u32 %r3, [%r2];", ""), block=32)
+    assert found[0][1] == "load of 4 bytes at shared address 0x400 lies outside: the kernel has no shared memory"
+
+
+def test_undefined_shared_memory_that_reaches_a_store():
+    text = kernel(
+        "mov.u32 %r2, s; ld.shared.u32 %r3, [%r2+4]; add.u32 %r4, %r3, 1; ld.param.u64 %rd1, [out];\nst.global.u32 [%rd1], %r4;",
+        shared=".shared .align 4 .b8 s[64];",
+    )
+    result, found = findings(text, np.zeros(64, np.uint32), block=32)
+    message = "`st.global.u32`: a value that comes from memory or registers nobody wrote is stored to global memory"
+    assert found == [("uninitialised-read", message, "cta (0,0,0) warp 0 lanes 0-31")]
+    assert result.findings[0].where.line == 10
+    assert result.completed
+
+
+def test_copying_undefined_bytes_around_is_no_fault():
+    body = """
+mov.u32 %r2, s; ld.shared.u32 %r3, [%r2]; st.shared.u32 [%r2+4], %r3; ld.shared.u32 %r5, [%r2+4]; mov.u32 %r5, 3;
+st.shared.u32 [%r2], %r5; ld.shared.u32 %r6, [%r2]; setp.eq.u32 %p1, %r6, 3; @!%p1 bra END;
+ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r6;
+END:"""
+    out = np.zeros(64, np.uint32)
+    _, found = findings(kernel(body, shared=".shared .align 4 .b8 s[64];"), out, block=32)
+    assert found == []
+    assert out[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "how"),
+    [
+        ("setp.eq.u32 %p1, %r3, 0; @%p1 bra END; mov.u32 %r4, 0; END:", "used as a branch predicate"),
+        ("cvt.u64.u32 %rd2, %r3; ld.global.u32 %r4, [%rd2];", "used as an address"),
+    ],
+)
+def test_undefined_values_that_steer(body, how):
+    text = kernel(f"mov.u32 %r2, s; ld.shared.u32 %r3, [%r2];\n{body}", "", ".shared .align 4 .b8 s[64];")
+    _, found = findings(text, block=32)
+    assert found[0][0] == "uninitialised-read"
+    assert found[0][1].endswith(how)
+
+
+def test_a_register_nobody_wrote():
+    text = kernel("setp.lt.u32 %p1, %r1, 7;\n@%p1 mov.u32 %r2, 5;\nld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r2;")
+    _, found = findings(text, np.zeros(64, np.uint32), block=32)
+    assert [(k, t) for k, _, t in found] == [("uninitialised-read", "cta (0,0,0) warp 0 lanes 7-31")]
+
+
+def test_check_false_looks_at_bounds_only():
+    text = kernel(
+        "mov.u32 %r2, s; ld.shared.u32 %r3, [%r2]; setp.eq.u32 %p1, %r3, 0; @%p1 bra END; END:", "", ".shared .b8 s[64];"
+    )
+    _, found = findings(text, block=32, check=False)
+    assert found == []
+
+
+def test_a_barrier_one_warp_skips():
+    text = kernel("setp.lt.u32 %p1, %r1, 32; @%p1 bra SKIP;\nbar.sync 0;\nSKIP: mov.u32 %r2, 1;\nbar.sync 1;", "")
+    result, found = findings(text, block=96)
+    assert found == [("deadlock", "3 warps wait and nothing in flight can release them", "cta (0,0,0) warp 0 lanes 0-31")]
+    assert not result.completed
+    related = [str(r) for r in result.findings[0].related]
+    assert related == [
+        "<string>:12: cta (0,0,0) warp 0 lanes 0-31 at `bar.sync` waits for barrier 1 of cta (0,0,0): 1 of 3 warps arrived; "
+        "not arrived: warps 1, 2",
+        "<string>:10: cta (0,0,0) warps 1-2 lanes 0-31 at `bar.sync` waits for barrier 0 of cta (0,0,0): 2 of 3 warps arrived; "
+        "not arrived: warp 0",
+    ]
+
+
+def test_warps_that_have_ended_are_not_awaited():
+    text = kernel("setp.lt.u32 %p1, %r1, 32; @%p1 bra END;\nbar.sync 0;\nEND:", "")
+    assert findings(text, block=96)[1] == []
+
+
+def test_a_polled_value_that_never_comes():
+    text = kernel(
+        "ld.param.u64 %rd1, [out];\nWAIT: ld.volatile.global.u32 %r2, [%rd1]; setp.eq.u32 %p1, %r2, 0;\n@%p1 bra WAIT;"
+    )
+    result, found = findings(text, np.zeros(64, np.uint32), block=32)
+    assert found[0][:2] == ("deadlock", "1 warp waits and nothing in flight can release it")
+    assert str(result.findings[0].related[0]).endswith("at `bra` waits for a value in memory that it polls to change")
+
+
+def test_max_steps_ends_an_endless_loop():
+    text = kernel("LOOP: add.u32 %r2, %r1, %r2;\nbra LOOP;".replace("LOOP: ", "mov.u32 %r2, 0;\nLOOP: "), "")
+    result, found = findings(text, block=32, max_steps=500)
+    assert found == [("livelock", "the launch was ended after max_steps=500 blocks", "cta (0,0,0) warp 0 lanes 0-31")]
+    assert not result.completed
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("bar.sync 0, 40;", "`bar.sync`: thread count 40 of barrier 0 is not a positive multiple of 32"),
+        ("mov.u32 %r2, 16; bar.sync %r2;", "`bar.sync` names barrier 16"),
+        (
+            "setp.lt.u32 %p1, %r1, 32; @%p1 bra A; bar.sync 1, 64; bra END; A: bar.sync 1, 32; bar.sync 1, 64; END:",
+            "barrier 1 is used for 32 threads, while others wait on it for 64 threads",
+        ),
+    ],
+)
+def test_named_barriers(body, message):
+    seen = []
+    for options in ({}, *({"schedule": "random", "seed": s} for s in range(6))):
+        result = simulate(kernel(body, ""), grid=1, block=64, **options)
+        seen += [f.message for f in result.findings if f.kind == "named-barrier"]
+    assert (
+        message in seen
+        or message.replace("32 threads, while others wait on it for 64", "64 threads, while others wait on it for 32") in seen
+    )
+
+
+def test_an_arrival_nobody_waits_for():
+    _, found = findings(kernel("bar.arrive 3, 128;", ""), block=64)
+    assert found == [
+        ("leftover", "cta (0,0,0) ended with arrivals on barrier 3 that no thread waited for (`bar.arrive`)", "cta (0,0,0)")
+    ]
+
+
+def test_a_shuffle_without_its_lanes():
+    text = kernel(
+        "setp.lt.u32 %p1, %r1, 16; @!%p1 bra END;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, 0xffffffff;\nEND: bar.sync 0;", ""
+    )
+    _, found = findings(text, block=32)
+    assert [k for k, _, _ in found] == ["divergent-collective"]
+    assert found[0][2] == "cta (0,0,0) warp 0 lanes 0-15"
+
+
+def test_an_aligned_barrier_in_a_branch_of_a_warp():
+    text = kernel("setp.lt.u32 %p1, %r1, 16; @!%p1 bra ELSE;\nbar.sync 0;\nbra END;\nELSE: bar.sync 0;\nEND:", "")
+    _, found = findings(text, block=32)
+    assert {k for k, _, _ in found} == {"divergent-collective"}
+
+
+def test_a_correct_member_mask_in_a_branch_is_fine():
+    text = kernel("setp.lt.u32 %p1, %r1, 16; @!%p1 bra END;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, 0xffff;\nEND:", "")
+    assert findings(text, block=32)[1] == []
+
+
+def test_ended_lanes_need_not_take_part():
+    text = kernel("setp.lt.u32 %p1, %r1, 16; @!%p1 bra END;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, 0xffffffff;\nEND:", "")
+    assert findings(text, block=32)[1] == []
