@@ -54,6 +54,11 @@ class ClusterBarrier:
             self.arrived[first:stop] &= ~done[:, None]
             m.progress()
 
+    def begin_wait(self, x: Lanes) -> None:
+        """Let active lanes that never arrived wait for the current phase, which lacks their arrival."""
+        view = self.pending[x.c0 : x.c1, x.t0 : x.t1]
+        np.copyto(view, self.generation[x.c0 : x.c1, None], where=x.active() & (view < 0))
+
     def passed(self, x: Lanes) -> NDArray[np.bool_]:
         """Return the lanes whose phase is complete."""
         pending = self.pending[x.c0 : x.c1, x.t0 : x.t1]

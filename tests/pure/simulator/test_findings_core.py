@@ -68,7 +68,8 @@ def test_kernels_without_shared_memory_have_none():
 
 def test_undefined_shared_memory_that_reaches_a_store():
     text = kernel(
-        "mov.u32 %r2, s; ld.shared.u32 %r3, [%r2+4]; add.u32 %r4, %r3, 1; ld.param.u64 %rd1, [out];\nst.global.u32 [%rd1], %r4;",
+        "mov.u32 %r2, s; ld.shared.u32 %r3, [%r2+4]; add.u32 %r4, %r3, 1; ld.param.u64 %rd1, [out];\n"
+        "st.global.u32 [%rd1], %r4;",
         shared=".shared .align 4 .b8 s[64];",
     )
     result, found = findings(text, np.zeros(64, np.uint32), block=32)

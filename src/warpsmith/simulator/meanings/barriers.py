@@ -155,6 +155,7 @@ def cluster_wait(m: Match) -> Callable[..., Outcome]:
 
     def fn(x: Lanes) -> Outcome:
         barrier_ = x.machine.cluster_barrier
+        barrier_.begin_wait(x)
         passed = barrier_.passed(x) & x.active()
         barrier_.leave(x, passed)
         if not (x.active() & ~passed).any():

@@ -1,0 +1,69 @@
+"""Clusters: ranks, distributed shared memory, the cluster barrier."""
+
+import numpy as np
+import pytest
+
+from warpsmith.simulator import simulate
+
+TEXT = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+.reg .b32 %r<40>; .reg .b64 %rd<20>; .reg .pred %p<9>;
+.shared .align 16 .b32 box[32];
+ld.param.u64 %rd1, [out];
+mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; mov.u32 %r3, %ctaid.x; mov.u32 %r4, %cluster_nctarank;
+mad.lo.u32 %r5, %r3, 100, %r1;
+mov.u32 %r6, box; shl.b32 %r7, %r1, 2; add.u32 %r8, %r6, %r7;
+st.shared.u32 [%r8], %r5;
+barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
+add.u32 %r9, %r2, 1; rem.u32 %r9, %r9, %r4;
+mapa.shared::cluster.u32 %r10, %r8, %r9;
+ld.shared::cluster.u32 %r11, [%r10];
+getctarank.shared::cluster.u32 %r12, %r10;
+cvt.u64.u32 %rd2, %r8; cvta.shared.u64 %rd3, %rd2; mapa.u64 %rd4, %rd3, %r9; ld.u32 %r13, [%rd4];
+sub.u32 %r13, %r13, %r11; add.u32 %r11, %r11, %r13;
+mad.lo.u32 %r11, %r12, 100000, %r11;
+mad.lo.u32 %r14, %r3, 32, %r1; mul.wide.u32 %rd5, %r14, 4; add.s64 %rd5, %rd1, %rd5; st.global.u32 [%rd5], %r11;
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+ret;
+}"""
+
+
+@pytest.mark.parametrize("order", [{}, {"schedule": "random", "seed": 1}, {"schedule": "random", "seed": 2}])
+@pytest.mark.parametrize("cluster", [1, 2, 4])
+def test_neighbours_read_each_others_shared_memory(cluster, order):
+    out = np.zeros((8, 32), np.uint32)
+    result = simulate(TEXT, grid=8, block=32, cluster=cluster, args=[out], **order)
+    assert not result.findings, str(result)
+    rank = np.arange(8) % cluster
+    other = np.arange(8) - rank + (rank + 1) % cluster
+    want = ((rank + 1) % cluster * 100000 + other * 100)[:, None] + np.arange(32)
+    assert np.array_equal(out, want)
+
+
+def test_a_rank_beyond_the_cluster():
+    text = TEXT.replace("rem.u32 %r9, %r9, %r4;", "mov.u32 %r9, 5;")
+    result = simulate(text, grid=4, block=32, cluster=2, args=[np.zeros((4, 32), np.uint32)])
+    found = result.findings[0]
+    assert (found.kind, found.message) == ("out-of-bounds", "`mapa.shared::cluster.u32` names CTA rank 5 of a cluster of 2")
+
+
+def test_a_cluster_barrier_that_one_cta_skips():
+    body = """setp.eq.u32 %p1, %r2, 1; @%p1 bra WAIT; barrier.cluster.arrive.aligned;
+WAIT: barrier.cluster.wait.aligned; bar.sync 0;"""
+    text = TEXT.replace("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;", body)
+    result = simulate(text, grid=2, block=32, cluster=2, args=[np.zeros((2, 32), np.uint32)])
+    found = result.findings[-1]
+    assert found.kind == "deadlock"
+    assert "cluster barrier: 32 of 64 threads arrived; missing threads of cta (1,0,0)" in str(found)
+
+
+def test_arriving_twice_is_reported():
+    text = TEXT.replace(
+        "barrier.cluster.arrive.release.aligned;", "barrier.cluster.arrive.aligned; barrier.cluster.arrive.aligned;"
+    )
+    result = simulate(text, grid=2, block=32, cluster=2, args=[np.zeros((2, 32), np.uint32)])
+    assert "over-arrival" in {f.kind for f in result.findings}
