@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -59,6 +60,9 @@ def group() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; no input of any kind leads to a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a line of the user's file may hold what the terminal has no letters for
+            stream.reconfigure(errors="backslashreplace")
     try:
         return group.main(args=arguments, prog_name="warpsmith", standalone_mode=False) or 0
     except click.exceptions.Exit as stop:

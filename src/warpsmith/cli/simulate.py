@@ -11,7 +11,8 @@ import numpy as np
 from rich.console import Console
 
 from warpsmith.assembly.ptx import parse_file
-from warpsmith.base.errors import InputError
+from warpsmith.assembly.ptx.check import check
+from warpsmith.base.errors import InputError, PtxError
 from warpsmith.cli.counters import counters_json, counters_table
 from warpsmith.cli.launch import entry_name, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
@@ -91,6 +92,8 @@ def _run_ptx(
     if parameters:
         raise InputError(f"{target}: PTX has no parameters to set; -p is for kernels written in Python")
     module = parse_file(target)
+    if problems := check(module):
+        raise PtxError(problems)
     entry = entry_name(module, options.pop("kernel", None), target)
     grid = options.pop("grid", "1")
     shape = launch_shape(module, entry, grid, options.pop("block", None), options.pop("cluster", None), target)
