@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
+
+import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from warpsmith.base.source import Place
     from warpsmith.simulator.machine import Machine
     from warpsmith.simulator.memory import Space
@@ -59,6 +63,38 @@ class AsyncOperation:
     done: bool = False
     serial: int = -1
     """Order of issue over the whole launch."""
+    bounds: list[tuple[Space, int, int]] = field(default_factory=list)
+    """Per space touched: where the first of its extents starts and the last one stops; filled by `issue`."""
+
+
+def _bounds(extents: list[Extent]) -> list[tuple[Space, int, int]]:
+    spaces = {id(e.space): e.space for e in extents}
+    return [
+        (s, min(e.start for e in extents if e.space is s), max(e.stop for e in extents if e.space is s))
+        for s in spaces.values()
+    ]
+
+
+class Ranges(NamedTuple):
+    """Extents of one space as arrays sorted by start; ends never fall."""
+
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, extents: list[Extent], space: Space) -> Ranges:
+        """Return the extents of a space."""
+        pairs = np.array(sorted((e.start, e.stop) for e in extents if e.space is space), np.int64).reshape(-1, 2)
+        return cls(pairs[:, 0], np.maximum.accumulate(pairs[:, 1]))
+
+    def overlapping(self, others: list[Ranges]) -> list[tuple[int, int]]:
+        """Return the extents that share a byte with one of `others`."""
+        hit = np.zeros(len(self.start), np.bool_)
+        for o in others:
+            if len(o.start):
+                first = np.minimum(np.searchsorted(o.stop, self.start, side="right"), len(o.start) - 1)
+                hit |= (o.start[first] < self.stop) & (self.start < o.stop[first])
+        return list(zip(self.start[hit].tolist(), self.stop[hit].tolist(), strict=True))
 
 
 @final
@@ -74,6 +110,7 @@ class AsyncQueue:
         """Put `op` in flight."""
         op.serial = self.issued
         self.issued += 1
+        op.bounds = _bounds([*op.reads, *op.writes])
         self.pending.append(op)
         for extent in op.reads:
             extent.space.mark_pending(extent.start, extent.stop, write=False)
@@ -107,19 +144,15 @@ class AsyncQueue:
         for write, extents in ((False, op.reads), (True, op.writes)):
             for e in extents:
                 e.space.unmark_pending(e.start, e.stop, write=write)
-        if not op.reads and not op.writes:
-            return
-        mine = [*op.reads, *op.writes]
-        low, high = min(m.start for m in mine), max(m.stop for m in mine)
-        for other in self.pending:  # bytes that another operation in flight also touches stay marked
-            for write, extents in ((False, other.reads), (True, other.writes)):
-                for e in extents:
-                    if (
-                        e.start < high
-                        and low < e.stop
-                        and any(e.space is m.space and e.start < m.stop and m.start < e.stop for m in mine)
-                    ):
-                        e.space.mark_pending(e.start, e.stop, write=write)
+        for space, low, high in op.bounds:
+            mine = [Ranges.of(e, space) for e in (op.reads, op.writes)]
+            for other in self.pending:  # bytes that another operation in flight also touches stay marked
+                if not any(s is space and a < high and low < b for s, a, b in other.bounds):
+                    continue
+                for write, extents in ((False, other.reads), (True, other.writes)):
+                    theirs = Ranges.of(extents, space)
+                    for start, stop in theirs.overlapping(mine):
+                        space.mark_pending(start, stop, write=write)
 
     def touching(self, space: Space, start: int, stop: int, *, write_only: bool) -> list[AsyncOperation]:
         """Return the operations in flight that write (or also read) a byte of `start:stop` of `space`."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.asynchronous import AsyncOperation
     from warpsmith.simulator.lanes import Lanes
 
-__all__ = ["CopyGroups", "Member"]
+__all__ = ["CopyGroups", "Member", "whole_warps"]
 
 
 @final
@@ -74,11 +74,18 @@ class CopyGroups:
             out[mine] |= hit
             if m.rect == rect and out.all():  # members of later groups can add nothing
                 break
-        return out & lanes
+        out &= lanes
+        return out if not out.any() else whole_warps(out) & lanes
 
     def prior(self, rect: tuple[int, int, int, int], lanes: NDArray[np.bool_]) -> list[AsyncOperation]:
         """Return the operations in flight that `lanes` issued."""
         return [m.op for m in self.members if not m.op.done and _overlap(m, rect, lanes)]
+
+
+def whole_warps(lanes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Spread lanes `[C, T]` over their warps: a warp waits as one."""
+    c, t = lanes.shape
+    return np.repeat(lanes.reshape(c, t // 32, 32).any(-1), 32, axis=1)
 
 
 def _overlap(m: Member, rect: tuple[int, int, int, int], lanes: NDArray[np.bool_]) -> bool:

@@ -165,7 +165,7 @@ class Engine:
     def idle(self) -> bool:
         """Nothing can run: find something that makes it so; return False when the launch is over or stuck."""
         m = self.machine
-        if self.poll() or self.release_held() or self.schedule.complete_one(m):
+        if self.poll() or self.schedule.complete_one(m) or self.release_held():
             return True
         if self.next_cta < self.total_ctas and self.admit():
             return True

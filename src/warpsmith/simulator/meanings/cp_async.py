@@ -89,8 +89,6 @@ def _issue(x: Lanes, at: Located, sources: list[Located], sizes: NDArray[np.int6
 
     op = AsyncOperation("cp.async", complete, x.c0 + int(np.nonzero(lanes.any(1))[0][0]), x.place, threads_text(x, lanes))
     op.writes = extents_of(target, index[lanes], n)
-    for s in sources:
-        op.reads += extents_of(s.space, s.index[lanes if s.mask is None else lanes & s.mask], n)
     units_of(x.machine).copies.add(x, op, lanes)
     x.issue(op)
 
