@@ -122,7 +122,7 @@ def _size(type_name: str, vector: int, shape: list[int | None]) -> int | None:
     return TYPES[type_name].bits // 8 * vector * prod(n or 0 for n in shape)
 
 
-def declare_parameter(parameter: Parameter, scope: Scope, *, result: bool) -> list[Problem]:
+def declare_parameter(parameter: Parameter, scope: Scope, *, entry: bool, result: bool) -> list[Problem]:
     """Add a formal parameter of a function to `scope`; return what is wrong with it."""
     problems: list[Problem] = []
     if parameter.name == "_":
@@ -131,7 +131,8 @@ def declare_parameter(parameter: Parameter, scope: Scope, *, result: bool) -> li
         symbol: Symbol = register(parameter.type if parameter.type in REGISTER_TYPES else "b32", parameter.vector)
     else:
         size = _size(parameter.type, parameter.vector, parameter.shape)
-        symbol = variable("variable" if result else "parameter", parameter.type, "param", parameter.vector, size)
+        space = "param::entry" if entry else "param::func"
+        symbol = variable("variable" if result else "parameter", parameter.type, space, parameter.vector, size)
         if parameter.type == "pred":
             problems.append(Problem("a predicate cannot be a .param", parameter.span))
     if not scope.declare(parameter.name, symbol):

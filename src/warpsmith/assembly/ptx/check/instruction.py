@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.check.complaint import Complaint, to_problem
 from warpsmith.assembly.ptx.check.mnemonic import availability, unknown
-from warpsmith.assembly.ptx.check.operands import operand_fault
+from warpsmith.assembly.ptx.check.operands import context, operand_fault
 from warpsmith.assembly.ptx.isa import match
 from warpsmith.assembly.ptx.isa.rules import RULES
 from warpsmith.assembly.ptx.special_registers import special_register
@@ -143,8 +143,9 @@ def _against(one: Match, instruction: Instruction, lookup: Lookup, version: tupl
     if not required <= len(operands) <= len(slots):
         return [_count(one, len(operands), required, slots)]
     out: list[Complaint] = []
+    at = context(one, lookup)
     for k, (operand, slot) in enumerate(zip(operands, slots, strict=False)):
-        fault = operand_fault(operand, slot, one.row.opcode, lookup)
+        fault = operand_fault(operand, slot, at)
         if fault:
             out.append(Complaint(fault, k, weight=4))
         out += _special_availability(operand, k, version, arch)

@@ -100,9 +100,9 @@ class _Checker:
             return
         scope = Scope(self.globals)
         for parameter in function.returns:
-            self.problems += declare_parameter(parameter, scope, result=True)
+            self.problems += declare_parameter(parameter, scope, entry=False, result=True)
         for parameter in function.parameters:
-            self.problems += declare_parameter(parameter, scope, result=False)
+            self.problems += declare_parameter(parameter, scope, entry=function.kind == "entry", result=False)
         self._statements(function.body, Scope(scope))
 
     def _hints(self, function: Function) -> None:

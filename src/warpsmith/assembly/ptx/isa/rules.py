@@ -55,3 +55,20 @@ def bulk_size(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem
     size = operands[1] if len(operands) > 1 else None
     if isinstance(size, Immediate) and isinstance(size.value, int) and size.value % 8:
         yield RuleProblem(f"{match.row.opcode} size {size.value} is not a multiple of 8", 1, f"write {size.value // 8 * 8 + 8}")
+
+
+@rule
+def policy_range(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """The primary part of a cache policy lies within the range (9.7.10.21)."""
+    primary, total = operands[2:4]
+    if isinstance(primary, Immediate) and isinstance(total, Immediate) and primary.value > total.value:
+        yield RuleProblem(f"primary size {primary.value} exceeds the total size {total.value}", 2)
+
+
+@rule
+def power_of_two(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """The alignment of `alloca` is a power of two (9.7.14)."""
+    if len(operands) > 2 and isinstance(operands[2], Immediate):
+        value = operands[2].value
+        if not isinstance(value, int) or value <= 0 or value & (value - 1):
+            yield RuleProblem(f"alignment {operands[2].text} is not a power of two", 2)
