@@ -631,3 +631,54 @@ def permute(words, codes):
         byte = data[pick & 7]
         out |= ((0xFF if byte & 0x80 else 0) if pick & 8 else byte) << 8 * i
     return out
+
+
+# --- video -----------------------------------------------------------------------------------------------------------
+
+
+def video_step(base, words, a, b):
+    """The operation on two integers."""
+    if base == "vset":
+        op = next(w for w in words if w in ("eq", "ne", "lt", "le", "gt", "ge"))
+        return int({"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}[op])
+    if base == "vavrg":
+        return (a + b + (1 if a + b >= 0 else 0)) >> 1
+    return {"vadd": a + b, "vsub": a - b, "vabsdiff": abs(a - b), "vmin": min(a, b), "vmax": max(a, b)}[base]
+
+
+def video(opcode, words, codes):
+    """A video instruction without selectors."""
+    types = [w for w in words if w in ("u32", "s32")]
+    to, ta, tb = types if len(types) > 2 else ("u32", *types)
+    second = next((w for w in words if w in ("add", "min", "max")), None)
+    if opcode[-1] in "24":
+        return video_lanes(opcode, words, codes, (to, ta, tb), second)
+    a, b = integer(codes[0], ta), integer(codes[1], tb)
+    if opcode in ("vshl", "vshr"):
+        n = b & 31 if "wrap" in words else min(b, 32)
+        r = a << n if opcode == "vshl" else a >> n
+    elif opcode == "vmad":
+        shift = 7 if "shr7" in words else 15 if "shr15" in words else 0
+        r = (a * b + integer(codes[2], to) + ("po" in words)) >> shift
+    else:
+        r = video_step(opcode, words, a, b)
+    if "sat" in words:
+        r = clamp(r, to)
+    if second:
+        x, c = integer(r & 0xFFFFFFFF, to), integer(codes[2], to)
+        r = {"add": x + c, "min": min(x, c), "max": max(x, c)}[second]
+    return r & 0xFFFFFFFF
+
+
+def video_lanes(opcode, words, codes, types, second):
+    bits = 16 if opcode[-1] == "2" else 8
+    mask = (1 << bits) - 1
+    to, ta, tb = types
+    results = []
+    for at in range(0, 32, bits):
+        a, b = (integer(c >> at & mask, f"{t[0]}{bits}") for c, t in zip(codes, (ta, tb), strict=False))
+        r = video_step(opcode[:-1], words, a, b)
+        results.append(clamp(r, f"{to[0]}{bits}") if "sat" in words else r)
+    if second == "add":
+        return integer(codes[2], to) + sum(results) & 0xFFFFFFFF
+    return sum((r & mask) << bits * i for i, r in enumerate(results))
