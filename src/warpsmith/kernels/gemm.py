@@ -277,5 +277,7 @@ def build(config: Config) -> Any:
                         ptx.inst.setp.lt.u32(more, step, c.steps)
                     me.store(item, out)
                     item.advance()
+                # shared memory must outlive the last store's reads of it
+                ptx.cp.async_.bulk.wait_group(0, read=True)
 
     return gemm
