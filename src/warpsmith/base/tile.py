@@ -51,13 +51,13 @@ class Tile:
         tma_box: tuple[int, ...] | None = None, tma_rank: int | None = None, tma_padding: bool = False,
     ) -> None:  # fmt: skip
         shape: list[Dim] = []
-        given = 0
-        for position, d in enumerate(dims):
+        typed = False
+        for d in dims:
             if isinstance(d, PtxType) and dtype is None:
-                dtype, given = d, given or position
+                dtype, typed = d, True
             elif isinstance(d, Layout) and layout is None:
-                layout, given = d, given or position
-            elif isinstance(d, (int, str)) and not isinstance(d, bool) and not given:
+                layout, typed = d, True
+            elif isinstance(d, (int, str)) and not isinstance(d, bool) and not typed:
                 shape.append(d)
             else:
                 raise error(f"Tile: {d!r} is out of place; write Tile(dims…, dtype, layout)")

@@ -79,13 +79,17 @@ def _unlike(slot: OperandSlot, sig: Signature) -> int:
 
 
 def _kind(opcode: str, slot: OperandSlot, sig: Signature) -> str:
-    if slot.kind in ("address", "label"):
+    if slot.kind == "address":
+        narrow = isinstance(sig, str) and (sig.startswith("@n") or sig in ("b32", "u32", "s32"))
+        wide = (slot.space or "generic").partition("::")[0] in ("generic", "global", "const")
+        return f"too narrow: .{slot.space or 'generic'} addresses" if narrow and wide else slot.kind
+    if slot.kind == "label":
         return slot.kind
     if slot.type is not None and slot.type.name in ("f32", "f64"):
         return slot.type.name
     if slot.type is not None and slot.type.name == "b64" and sig == "f":
         return "f64"
-    if sig == "@":
+    if sig in ("@", "@n"):
         return "symbol" if opcode == "mov" else "value"
     if isinstance(sig, str) and sig in _INTEGERS and slot.type is not None:
         bits = slot.type.bits

@@ -1,7 +1,8 @@
 """The kinds of a call's operands: what the check of an instruction depends on, and the key under which it is remembered.
 
 register → its declared type        int → i8 i16 i32 i64 (the bits it needs; `big` for more)        float → f
-~p → !pred      p | q → ("|", …)     vector → ("v", …)     address → @ (with coordinates: @n)     text → what it names
+    ~p → !pred      p | q → ("|", …)     vector → ("v", …)
+    text → what it names      address → @, in a 32-bit register @n; with coordinates their number behind it
 """
 
 from __future__ import annotations
@@ -61,8 +62,10 @@ def signature(trace: TraceView, value: object) -> Signature:
     if kind is PipeRef:
         return ("|", signature(trace, value.left), signature(trace, value.right))  # type: ignore[union-attr]
     if hasattr(value, "location"):
+        base = value.location()[0]  # type: ignore[union-attr]
+        narrow = "n" if isinstance(base, Reg) and base.dtype.bits == 32 else ""
         coordinates = getattr(value, "coordinates", None)
-        return "@" if coordinates is None else f"@{len(coordinates)}"
+        return f"@{narrow}" if coordinates is None else f"@{narrow}{len(coordinates)}"
     return _other(trace, value)
 
 

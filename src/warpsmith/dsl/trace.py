@@ -14,7 +14,6 @@ from warpsmith.assembly.ptx.check import Symbol, check_instruction, register
 from warpsmith.assembly.ptx.check.symbols import special, variable
 from warpsmith.assembly.ptx.tree import Instruction, Label, Variable
 from warpsmith.assembly.ptx.tree import Scope as TreeScope
-from warpsmith.base.errors import WarpsmithError
 from warpsmith.base.place import error, shown_path, user_place
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.dsl.address import in_register
@@ -64,7 +63,7 @@ class Options:
     """Put before automatic names when the user's own names look like them."""
 
 
-class Retrace(WarpsmithError):  # noqa: N818 - a request, not a fault
+class Retrace(BaseException):
     """Raised inside a trace to run the body again with other options."""
 
     def __init__(self, options: Options) -> None:
@@ -279,6 +278,11 @@ class Trace:
         for i, kind in enumerate(kinds):
             if kind[:8] == "too wide":
                 raise error(f"{mnemonic}: operand {i + 1} is {operands[i]}, which is {kind}")
+            if kind[:10] == "too narrow":
+                raise error(
+                    f"{mnemonic}: operand {i + 1} is an address in a 32-bit register, and{kind[11:]} have 64 bits",
+                    "add offsets to the pointer: ptx.addr(pointer + offset)",
+                )
         return Plan(kinds, values_matter(mnemonic), "value" in kinds or "symbol" in kinds)
 
     def _verify(self, instruction: Instruction, kinds: tuple[str, ...]) -> None:

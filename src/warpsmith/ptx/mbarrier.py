@@ -9,7 +9,7 @@ from typing import final
 
 from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
-from warpsmith.dsl.address import Address, address, in_register
+from warpsmith.dsl.address import Address, TensorAddress, address, in_register
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.shared import scaled_offset
 from warpsmith.dsl.trace import Trace, current
@@ -34,7 +34,7 @@ def _space(trace: Trace) -> str:
     return "shared::cta" if trace.arch.number >= 90 else "shared"
 
 
-def _barrier(mbar: object) -> Address:
+def _barrier(mbar: object) -> Address | TensorAddress:
     if isinstance(mbar, Reg) and mbar.type not in ("u32", "b32", "s32"):
         raise error(
             f"wrong barrier argument: {mbar.name} is {mbar.dtype}, and a barrier's address is a 32-bit shared address",
@@ -94,7 +94,7 @@ def _check_phase(phase: object) -> None:
         raise error(f"a phase parity is 0, 1 or a register, not {phase!r}", "the parity is the number of the phase modulo 2")
 
 
-def _test(trace: Trace, into: Reg, mbar: Address, phase: object, parity: bool, pred: Pred) -> None:
+def _test(trace: Trace, into: Reg, mbar: Address | TensorAddress, phase: object, parity: bool, pred: Pred) -> None:
     op = "try_wait" if trace.arch.number >= 90 else "test_wait"
     trace.emit(f"mbarrier.{op}{'.parity' if parity else ''}.{_space(trace)}.b64", (into, mbar, phase), pred)
 

@@ -330,7 +330,7 @@ def test_the_text_is_the_same_in_any_process():
 def test_import_takes_no_numpy_and_little_time():
     source = str(Path(__file__).parents[3] / "src")
     code = (
-        "import sys, time; t = time.perf_counter(); import warpsmith; t = time.perf_counter() - t; "
+        "import sys, time; t = time.process_time(); import warpsmith; t = time.process_time() - t; "
         "from warpsmith import kernel, ptx, reg, smem, Tile; print(t, 'numpy' in sys.modules)"
     )
     runs = [
@@ -352,11 +352,11 @@ def test_tracing_is_linear():
             for i in range(count):
                 _ = a > i
 
-        start = time.perf_counter()
+        start = time.process_time()
         body.build()
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(100)
     short, long = min(seconds(2000) for _ in range(3)), min(seconds(8000) for _ in range(3))
-    assert long < 0.9
-    assert long < 8 * short
+    assert long < 0.5
+    assert long < 6 * short

@@ -287,6 +287,10 @@ def test_operator_on_floats(mistake):
         (lambda: smem.alloc(f16, (4, 4))[5], "slice 5 is outside the first dimension of (4, 4)"),
         (lambda: reg.scalar(u32, 1) << 32, "a shift of a 32-bit register by 32"),
         (lambda: ptx.addr(reg.scalar(b16), 4), "%rs0 of type b16 cannot hold an address"),
+        (
+            lambda: ptx.ld(u32, reg.scalar(u32), reg.scalar(u32)),
+            "ld.global.u32: operand 2 is an address in a 32-bit register, and .global addresses have 64 bits",
+        ),
         (lambda: ptx.inst.add.u32(reg.scalar(u32), 1), "`add.u32` takes 3 operands, 2 given"),
     ],
 )  # fmt: skip
