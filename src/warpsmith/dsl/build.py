@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,6 +44,12 @@ class Built:
     def text(self, loc: bool = True) -> str:
         """Return the PTX text."""
         return print_module(self.module, locations=loc)
+
+
+def entry_name(fn: Callable[..., object]) -> str:
+    """Return the PTX name of a kernel function: its own, other characters than PTX has replaced (`<lambda>`)."""
+    name = re.sub(r"[^A-Za-z0-9_$]", "_", fn.__name__)
+    return name if re.match(r"[A-Za-z]|[_$]\w", name) else f"kernel_{name}"
 
 
 def build(
@@ -96,7 +103,7 @@ def _assemble(fn: Callable[..., object], c: Configuration, arch: str, trace: Tra
     trace.root.close()
     parameters = (*tensor_parameters(tensors), *c.raw_params)
     body, files = with_locations([*trace.shared_variables, *trace.statements], fn.__code__.co_filename)
-    entry = Function("entry", fn.__name__, list(parameters), directives=_directives(c), body=body, linkage="visible")
+    entry = Function("entry", entry_name(fn), list(parameters), directives=_directives(c), body=body, linkage="visible")
     shared = trace.shared
     variables = list(trace.items)
     if shared.dynamic_name:
@@ -106,7 +113,7 @@ def _assemble(fn: Callable[..., object], c: Configuration, arch: str, trace: Tra
     module = Module(trace.version, [arch], 64, [*files, *variables, entry], fn.__code__.co_filename)
     dynamic = max(c.smem, shared.dynamic_bytes)
     shapes_used = any(t.shape_used for t in tensors)
-    return Built(module, fn.__name__, tensors, parameters, dynamic, shapes_used)
+    return Built(module, entry_name(fn), tensors, parameters, dynamic, shapes_used)
 
 
 def _directive(name: str, arguments: list[str]) -> Directive | Pragma:

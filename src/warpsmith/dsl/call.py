@@ -49,7 +49,7 @@ class Callee(Protocol):
         ...
 
 
-_OPTIONS = ("check", "numerics", "schedule", "seed", "device", "jobs", "max_steps", "against_gpu", "progress")
+_OPTIONS = ("check", "numerics", "schedule", "seed", "device", "jobs", "max_steps", "progress")
 
 
 @final
@@ -201,5 +201,7 @@ def call(kernel: Callee, tensors: Sequence[object], keywords: Mapping[str, objec
     result = simulate(kernel, tensors, keywords)
     if any(f.severity == "error" for f in result.findings):
         raise SimulationError(result.findings)
+    if not result.completed:
+        raise KeyboardInterrupt  # the simulator turns it into a partial result, which a call has no place for
     outputs = result.outputs
     return outputs[0] if len(outputs) == 1 else tuple(outputs)

@@ -18,6 +18,7 @@ from warpsmith.dsl.parameters import raw_parameter
 
 if TYPE_CHECKING:
     from warpsmith.simulator.api import SimulationResult
+    from warpsmith.toolchain.log import Resources
 
 __all__ = ["Kernel", "kernel"]
 
@@ -138,17 +139,14 @@ class Kernel:
         """Return the cubin that ptxas makes, through the disk cache."""
         return rooms.toolchain().compile_ptx(self.build(None, **template).text(), self.arch, name=self.__name__).cubin
 
-    def sass(self, **template: object) -> object:
-        """Return the listing of the machine code."""
+    def sass(self, **template: object) -> str:
+        """Return the listing of the machine code, as nvdisasm prints it."""
         return rooms.disassemble(self.cubin(**template))
 
-    def resources(self, **template: object) -> object:
+    def resources(self, **template: object) -> Resources:
         """Return registers, spills and memory of the compiled kernel."""
-        return (
-            rooms.toolchain()
-            .compile_ptx(self.build(None, **template).text(), self.arch, name=self.__name__)
-            .resources[self.__name__]
-        )
+        built = self.build(None, **template)
+        return rooms.toolchain().compile_ptx(built.text(), self.arch, name=self.__name__).resources[built.name]
 
     def __call__(self, *tensors: object, **template: object) -> Any:
         """Run the kernel: numpy arrays on the simulator. Outputs are allocated; one is returned alone, several as a tuple.
@@ -216,6 +214,10 @@ def kernel(
         extern_smem=extern_smem, reqntid=None if reqntid is None else triple("reqntid", reqntid),
         raw_directives=None if raw_directives is None else tuple((n, tuple(a)) for n, a in raw_directives),
     )  # fmt: skip
-    if fn is not None:
-        return Kernel(fn, configuration)
-    return lambda f: Kernel(f, configuration)
+    return _decorate(fn, configuration) if fn is not None else lambda f: _decorate(f, configuration)
+
+
+def _decorate(fn: Callable[..., object], configuration: Configuration) -> Kernel:
+    if not inspect.isfunction(fn):
+        raise InputError(f"kernel: a function is decorated, not {type(fn).__name__}; write @kernel(…) above a def")
+    return Kernel(fn, configuration)

@@ -1,8 +1,8 @@
 """The kinds of a call's operands: what the check of an instruction depends on, and the key under which it is remembered.
 
 register → its declared type        int → i8 i16 i32 i64 (the bits it needs; `big` for more)        float → f
-    ~p → !pred      p | q → ("|", …)     vector → ("v", …)
-    text → what it names      address → @, in a 32-bit register @n; with coordinates their number behind it
+~p → !pred      p | q → ("|", …)     vector → ("v", …)
+text → what it names      address → @, in a 32-bit register @n; with coordinates their number behind it
 """
 
 from __future__ import annotations

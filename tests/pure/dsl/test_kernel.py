@@ -221,6 +221,17 @@ def test_raw_parameter_types():
     ]  # fmt: skip
 
 
+def test_entry_names_are_ptx_names():
+    def body():
+        ptx.ret()
+
+    body.__name__ = "_é"
+    assert ".visible .entry _lambda_\n" in kernel(lambda: ptx.ret()).ptx()
+    assert ".visible .entry __\n" in kernel(body).ptx()
+    with pytest.raises(InputError, match=r"^kernel: a function is decorated, not int; write @kernel\(…\) above a def$"):
+        kernel(3)  # type: ignore[call-overload]
+
+
 def test_kernel_objects_accept_attributes():
     add._note = 3
     assert add._note == 3
