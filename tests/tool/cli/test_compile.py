@@ -113,3 +113,34 @@ def test_a_read_only_cache_still_answers(run: Run, tmp_path: Path) -> None:
 def test_an_output_folder_that_is_not_there(run: Run) -> None:
     outcome = run("compile", "k.ptx", "-o", "none/k.cubin")
     assert (outcome.status, outcome.err) == (2, "warpsmith: error: none/k.cubin: No such file or directory\n")
+
+
+KERNEL = """\
+from warpsmith import Tile, kernel, ptx, reg
+from warpsmith.types import f32
+
+
+@kernel(in_specs=(Tile(32, f32),), out_specs=(), grid=(1, 1, 1), block=(32, 1, 1))
+def fill(x, *, value=1.0):
+    (target,) = ptx.global_ptrs(x)
+    ptx.inst.setmaxnreg.inc.sync.aligned.u32(160)
+    ptx.inst.st.global_.f32(ptx.addr(target + ptx.special.tid.x() * 4), reg.scalar(f32, init=value))
+"""
+
+
+def test_a_kernel_of_a_python_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "filling.py").write_text(KERNEL)
+    outcome = run("compile", "filling.py:fill", "-p", "value=2.0")
+    assert (outcome.status, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("fill.cubin: ")
+    assert lines[2].startswith("filling.py:8: note[setmaxnreg-ignored]: ")
+    assert (tmp_path / "fill.cubin").exists()
+
+
+def test_check_asks_ptxas(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "filling.py").write_text(KERNEL)
+    outcome = run("check", "filling.py:fill", "--ptxas")
+    assert outcome.status == 0
+    assert outcome.out.startswith("filling.py:8: note[setmaxnreg-ignored]: ")
+    assert outcome.out.endswith("filling.py:fill: 9 instructions, no problems\n")
