@@ -27,6 +27,7 @@ COMMANDS = {
     "simulate": "run a kernel on the CPU, and say what is wrong with it",
     "check": "check PTX, or a kernel written in Python, without running it",
     "compile": "compile PTX, or a kernel written in Python, with ptxas",
+    "transpile": "write PTX as Python source of the kernel language",
     "doctor": "say which tools were found, and how to get the others",
 }
 """Verb -> its line in `warpsmith --help`; its code is the click command called `command` in `warpsmith.cli.<verb>`."""

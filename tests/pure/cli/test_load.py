@@ -78,7 +78,7 @@ def test_parameters() -> None:
         (
             "elf.ptx",
             b"\x7fELF\2\1\1\0",
-            "warpsmith: error: elf.ptx: an ELF file (cubin or object), not PTX text; `cuobjdump -xptx all` takes the PTX out of it",
+            "warpsmith: error: elf.ptx: an ELF file (cubin or object), not PTX text; `cuobjdump -xptx all` extracts it",
         ),
         (
             "binary.ptx",
