@@ -63,7 +63,7 @@ def dynamic_symbol(trace: Trace) -> str:
 
 def _check_limit(trace: Trace, size: int, what: str) -> None:
     limit = shared_limit(trace.arch.number)
-    total = max(trace.shared.static_bytes, trace.shared.dynamic_bytes)
+    total = trace.shared.static_bytes + max(trace.shared.dynamic_bytes, trace.smem_bytes)
     if total > limit:
         raise error(
             f"shared memory over the limit: {what} brings the kernel to {total} bytes, sm_{trace.arch.number} has {limit}",

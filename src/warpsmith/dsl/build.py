@@ -13,10 +13,12 @@ from warpsmith.assembly.ptx.module import Module
 from warpsmith.assembly.ptx.printer import print_module
 from warpsmith.assembly.ptx.tree import Directive, Function, Parameter, Pragma, Variable
 from warpsmith.base.arch import first_ptx_version, parse_arch
+from warpsmith.base.place import place_error
 from warpsmith.base.source import Place
 from warpsmith.dsl.finish import check_finished
 from warpsmith.dsl.locations import with_locations
 from warpsmith.dsl.parameters import tensor_parameters
+from warpsmith.dsl.shared_memory import shared_limit
 from warpsmith.dsl.tensor import TensorSpec
 from warpsmith.dsl.trace import Options, Retrace, Trace
 
@@ -84,6 +86,10 @@ def _run(
     place = Place(fn.__code__.co_filename, fn.__code__.co_firstlineno)
     trace = Trace(parse_arch(arch), c.version or first_ptx_version(arch), c.version is not None, options, place)
     trace.smem_bytes = c.smem
+    if c.smem > (limit := shared_limit(trace.arch.number)):
+        raise place_error(
+            place, f"shared memory over the limit: smem={c.smem} bytes, sm_{trace.arch.number} has {limit}", "use fewer stages"
+        )
     trace.dynamic_name = c.extern_smem if isinstance(c.extern_smem, str) else ""
     tensors = tuple(TensorSpec(n, t, dict(env)) for n, t in zip(names, (*c.in_specs, *c.out_specs), strict=True))
     for name, kind in [(t.name, "u64") for t in tensors] + [(p.name, p.type) for p in c.raw_params]:

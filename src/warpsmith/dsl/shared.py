@@ -93,6 +93,12 @@ class _Tile:
             raise error(f"{len(indices)} indices for a tile of shape {self.shape}", "give one index for each dimension")
         fixed, moving = 0, None
         stride = _element_bytes(self.dtype, prod(self.shape))
+        width = _element_bytes(self.dtype, self.shape[-1])
+        if self.swizzle is not None and width > int(self.swizzle[:-1]):
+            raise error(
+                f"rows of {width} bytes are stored in stripes of {self.swizzle}, which [row, col] does not address",
+                "compute the address: stripe offset + smem.apply_swizzle(row * 128 + byte)",
+            )
         if self.dtype.bits < 8:
             raise error(f"elements of type {self.dtype} are smaller than a byte and have no address")
         for extent, index in zip(self.shape, indices, strict=True):

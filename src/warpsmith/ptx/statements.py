@@ -9,6 +9,7 @@ from warpsmith.base.place import error, user_place
 from warpsmith.base.ptx_types import PtxType
 from warpsmith.base.source import Place
 from warpsmith.dsl.adopt import adopt, adopt_items
+from warpsmith.dsl.shared_memory import STATIC_LIMIT
 from warpsmith.dsl.trace import current
 
 __all__ = ["declare", "file_", "loc", "pragma", "raw", "var"]
@@ -72,6 +73,12 @@ def var(
         trace.append(node)
     if state_space == "shared" and linking != "extern":
         trace.shared.place_static(dtype.bits // 8 * (size or 1), align or dtype.bits // 8)
+        total = trace.shared.static_bytes
+        if total > STATIC_LIMIT:
+            raise error(
+                f"shared memory over the limit: variables may have {STATIC_LIMIT} bytes together, these {total}",
+                "allocate with smem.alloc, which uses dynamic shared memory beyond that",
+            )
     return name
 
 

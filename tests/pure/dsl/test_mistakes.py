@@ -199,6 +199,10 @@ def test_shared_memory_over_the_limit(mistake):
     )
 
 
+def test_dynamic_shared_memory_over_the_limit(mistake):
+    assert "error: shared memory over the limit: smem=240000 bytes, sm_90 has 232448\n" in mistake(lambda: None, smem=240000)
+
+
 def test_tile_shape_a_descriptor_cannot_have():
     with pytest.raises(KernelError) as caught:
         Tile(256, 256, bf16, Layout.TMA_128B, tma_box=(64, 128))
@@ -284,6 +288,14 @@ def test_operator_on_floats(mistake):
         (lambda: ptx.else_().__enter__(), "ptx.else_() must directly follow the `with ptx.if_(…)` block it belongs to"),
         (lambda: ptx.raw("add.u32 %a"), "ptx.raw: "),
         (lambda: smem.alloc(f16, (4, 4), swizzle="256B"), "unknown swizzle '256B'"),
+        (
+            lambda: smem.alloc(f16, (8, 128), swizzle="128B")[1, 1],
+            "rows of 256 bytes are stored in stripes of 128B, which [row, col] does not address",
+        ),
+        (
+            lambda: ptx.var("shared", f32, "big", size=16384),
+            "shared memory over the limit: variables may have 49152 bytes together, these 65536",
+        ),
         (lambda: smem.alloc(f16, (4, 4))[5], "slice 5 is outside the first dimension of (4, 4)"),
         (lambda: reg.scalar(u32, 1) << 32, "a shift of a 32-bit register by 32"),
         (lambda: ptx.addr(reg.scalar(b16), 4), "%rs0 of type b16 cannot hold an address"),
