@@ -9,6 +9,7 @@ import numpy as np
 from warpsmith.base.findings import Related
 from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.mbarrier import MAX_COUNT, Arrival, MBarrier
+from warpsmith.simulator.memory import OUTSIDE
 from warpsmith.simulator.units import units_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ def groups(x: Lanes, space: str | None, address: NDArray[np.int64], size: int = 
                 repair="Use an address in shared memory.",
                 stop=True,
             )
+            continue
+        outside = (at.space.shadow.take(index + 7) & OUTSIDE != 0) & lanes
+        if outside.any():
+            x.machine.check.outside(x, at.space, np.broadcast_to(address, x.shape), size, outside)
             continue
         if flat.size == 1 or (flat == flat[0]).all():
             yield int(flat[0]), lanes

@@ -107,7 +107,12 @@ class OperandLowering:
                 zero = Const(np.uint32(0))
                 return Vector((*(self.special(p, TYPES["u32"]) for p in parts), zero))
             return self.special(name, type_)
-        return self._symbol_value(operand, 0, type_)
+        if operand.index is not None:
+            raise CapabilityError(
+                f"{self.where}simulator: `{operand.name}[{operand.index}]` outside brackets is not modelled; "
+                f"write {operand.name}+ and the offset in bytes"
+            )
+        return self._symbol_value(operand, operand.offset, type_)
 
     def _symbol_value(self, base: Name | Immediate, offset: int, type_: PtxType | None) -> Lowered:
         address = self.symbol(base).address + offset if isinstance(base, Name) else int(base.value) + offset
