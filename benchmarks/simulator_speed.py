@@ -2,7 +2,7 @@
 
     python benchmarks/simulator_speed.py [--profile NAME]
 
-straight: 2,000 dependent fma of 16 accumulators, 8 warps. loop: nvcc's tiled matmul (shared memory, barriers).
+straight: 16,000 fma on 16 accumulators, 8 warps. loop: nvcc's tiled matmul (shared memory, barriers).
 divergent: nvcc's mandelbrot, every lane with a trip count of its own. wide: straight on 132 CTAs.
 """
 
@@ -19,14 +19,15 @@ from warpsmith.simulator import simulate
 DATA = Path(__file__).parents[1] / "tests" / "data" / "ptx" / "nvcc" / "launchable.sm_90a.ptx"
 
 
-def straight_text(count: int = 2000, accumulators: int = 16) -> str:
-    """Return a kernel of `count` fma on interleaved accumulators."""
-    lines = [f"  fma.rn.f32 %f{i % accumulators}, %f{i % accumulators}, %f30, %f31;" for i in range(count)]
+def straight_text(unrolled: int = 160, times: int = 100, accumulators: int = 16) -> str:
+    """Return a kernel that runs `unrolled` fma on interleaved accumulators, `times` over."""
+    lines = [f"  fma.rn.f32 %f{i % accumulators}, %f{i % accumulators}, %f30, %f31;" for i in range(unrolled)]
     start = [f"  mov.f32 %f{i}, 0f3F800000;" for i in range(32)]
     return "\n".join([
         ".version 8.0", ".target sm_90", ".address_size 64", ".visible .entry straight(.param .u64 out)", "{",
-        "  .reg .f32 %f<32>; .reg .b64 %rd<4>; .reg .b32 %r<4>;", "  ld.param.u64 %rd1, [out];", "  mov.u32 %r1, %tid.x;",
-        *start, "  mov.f32 %f30, 0f3F7FFFFF;", "  mov.f32 %f31, 0f3A83126F;", *lines,
+        "  .reg .f32 %f<32>; .reg .b64 %rd<4>; .reg .b32 %r<4>; .reg .pred %p<2>;", "  ld.param.u64 %rd1, [out];",
+        "  mov.u32 %r1, %tid.x; mov.u32 %r2, 0;", *start, "  mov.f32 %f30, 0f3F7FFFFF;", "  mov.f32 %f31, 0f3A83126F;",
+        "LOOP:", *lines, f"  add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, {times}; @%p1 bra LOOP;",
         "  mul.wide.u32 %rd2, %r1, 4;", "  add.s64 %rd3, %rd1, %rd2;", "  st.global.f32 [%rd3], %f0;", "  ret;", "}",
     ])  # fmt: skip
 

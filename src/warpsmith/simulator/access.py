@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from warpsmith.simulator.lanes import Lanes
 
-__all__ = ["Located", "locate", "read", "write"]
+__all__ = ["Located", "locate", "quick", "read", "write"]
 
 FUNCTION_PARAM = 1 << 24
 """First address of the parameters of device functions; below are the kernel's."""
@@ -128,6 +128,27 @@ def _window(x: Lanes, window: int, addresses: NDArray[np.int64], n: int, mask: A
     if window == 4:
         return _flat(x, m.params, low, n, addresses, mask)
     return _flat(x, m.global_, addresses - GLOBAL_BASE, n, addresses, mask)
+
+
+def quick(x: Lanes, space: str | None, addresses: NDArray[np.int64], n: int) -> tuple[Space, NDArray[np.int64]] | None:
+    """Return (space, flat indices) when all addresses (`[…, C, T]`) are good and in one space; None: ask `locate`."""
+    m = x.machine
+    base: Any = 0
+    name = space or "generic"
+    if name in ("shared", "shared::cta"):
+        where, base = m.shared, x.shared_base
+    elif name in ("global", "generic"):
+        where = m.global_
+        addresses = addresses - GLOBAL_BASE
+    elif name == "local":
+        where, base = m.local, x.local_base
+    else:
+        return None
+    if x.mask is not None:
+        addresses = np.where(x.mask, addresses, where.row - SAFE)
+    if int(np.bitwise_or.reduce(addresses, axis=None)) & where.reject[n]:
+        return None
+    return where, addresses if where is m.global_ else addresses + base
 
 
 def read(x: Lanes, at: Located, n: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:

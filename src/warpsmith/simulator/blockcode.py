@@ -27,7 +27,7 @@ from warpsmith.simulator.binding import (
     whole_row,
     width_of,
 )
-from warpsmith.simulator.grouping import Group, groups
+from warpsmith.simulator.grouping import Group, groups, load_registers
 from warpsmith.simulator.program import Address, Const, Lowered, Operation, Pair, Reg, Special, Sync, Vector
 from warpsmith.simulator.special import is_moving
 
@@ -50,20 +50,26 @@ COLLECTIVES: dict[str, int | None] = {
 """Opcodes that lanes of a warp execute together → the operand that names the members (None: all 32)."""
 
 
+GROUPED_LANES = 8192
+"""Rectangles of more lanes than this fill numpy calls well enough by single operations, and the caches too."""
+
+
 @final
 class BlockCode:
     """The compiled variants of one block."""
 
     def __init__(self, block: Block) -> None:
         self.block = block
-        self.made: dict[tuple[bool, bool, int], tuple[Callable[..., Any], list[Any]]] = {}
+        self.made: dict[tuple[bool, bool, int, bool], tuple[Callable[..., Any], list[Any]]] = {}
         self.bound: dict[tuple[Any, ...], Callable[[Lanes], Any]] = {}
 
     def bind(self, x: Lanes, masked: bool, tracked: bool, start: int = 0) -> Callable[[Lanes], int]:
         """Return the code for the rectangle of `x`: `run(x)` executes the operations from `start`."""
-        key = (masked, tracked, start)
+        grouped = x.shape[0] * x.shape[1] <= GROUPED_LANES
+        key = (masked, tracked, start, grouped)
         if key not in self.made:
-            self.made[key] = _Writer(self.block.operations[start:], masked, tracked, start).compile(self.block)
+            writer = _Writer(self.block.operations[start:], masked, tracked, start)
+            self.made[key] = writer.compile(self.block, grouped=grouped)
         make, binds = self.made[key]
         return make(*[b(x) for b in binds])
 
@@ -71,7 +77,7 @@ class BlockCode:
         """Return the code of the switch point that ends the block: `run(x)` gives its outcome, None to wait for lanes."""
         ending = self.block.ending
         assert isinstance(ending, Sync)
-        key = (masked, tracked, -1)
+        key = (masked, tracked, -1, False)
         if key not in self.made:
             self.made[key] = _Writer([ending.operation], masked, tracked, 0).compile_sync(self.block)
         make, binds = self.made[key]
@@ -87,13 +93,15 @@ class _Writer:
         self.names: dict[Any, str] = {}
         self.binds: list[Callable[[Lanes], Any]] = []
         self.lines: list[str] = []
+        self.kept: list[Group] = []
+        """Groups whose identity names closure variables: kept alive while the source is written."""
         self.mask = "m" if masked else ""
 
-    def compile(self, block: Block) -> tuple[Callable[..., Any], list[Any]]:
+    def compile(self, block: Block, *, grouped: bool) -> tuple[Callable[..., Any], list[Any]]:
         """Return (make, binds): `make(*[b(x) for b in binds])` is the bound code."""
         if self.masked:
             self.lines.append("m = x.mask")
-        for group in groups(self.operations, enabled=not self.tracked):
+        for group in groups(self.operations, enabled=grouped and not self.tracked):
             self.group(group)
         return self.finish(block, "return 0")
 
@@ -146,7 +154,9 @@ class _Writer:
         restore = self.mask
         if op.guard is not None:
             self.guard(op.guard)
-        if op.kind == "machine":
+        if op.kind == "machine" and g.count > 1:
+            self.loads(g)
+        elif op.kind == "machine":
             self.machine(op, restore)
         elif op.kind == "copy":
             self.copy(g)
@@ -273,6 +283,33 @@ class _Writer:
             for i in range(before, len(self.lines)):
                 self.lines[i] = indent + self.lines[i]
             self.emit(f" x.mask = {restore or 'None'}")
+
+    def loads(self, g: Group) -> None:
+        """Write several loads by one base register as one access."""
+        op = g.operations[0]
+        found = load_registers(g.operations)
+        assert found is not None
+        first, count, step, each = found
+        addresses = [next(o for o in one.operands if isinstance(o, Address)) for one in g.operations]
+        offsets = np.array([a.offset for a in addresses], np.int64).reshape(-1, 1, 1)
+        base = addresses[0].base
+        if base is None:
+            text = self.name(("offsets", id(g)), lambda x: np.broadcast_to(offsets, (len(offsets), *x.shape)))
+        else:
+            text = f"add({self.read(base)}, {self.name(('offsets', id(g)), lambda _: offsets)})"
+
+        def registers(x: Lanes) -> Any:
+            array = rows(first, count, step)(x)
+            return array if each == 1 else array.reshape(count // each, each, *x.shape)
+
+        array = self.name(("loaded", id(g)), registers)
+        dests = self.name(("dests", id(g)), lambda x: [destination(one.operands[0])(x) for one in g.operations])
+        operations = self.constant(g.operations)
+        self.kept.append(g)
+        self.emit(f"x.op = {self.constant(op)}")
+        self.emit(f"{self.constant(op.fn.many)}(x, {operations}, {dests}, {array}, {text})")
+        self.emit("if x.machine.tracking_began:")
+        self.emit(f" return {self.start + self.operations.index(g.operations[-1]) + 1}")
 
     def rendezvous(self, op: Operation, restore: str) -> None:
         """Write: return before the operation while lanes of its member mask are missing."""

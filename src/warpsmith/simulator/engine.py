@@ -12,6 +12,7 @@ from warpsmith.simulator.check.leftover import check_row_end
 from warpsmith.simulator.check.registers import RegisterWatch
 from warpsmith.simulator.cohort import Cohort, merge, narrow, next_trail, program_time
 from warpsmith.simulator.ending import Endings
+from warpsmith.simulator.ordering import reorder
 from warpsmith.simulator.outcome import Condition, Wait
 from warpsmith.simulator.program import Sync
 from warpsmith.simulator.spin import SpinWatch
@@ -56,6 +57,8 @@ class Engine:
     def __init__(self, machine: Machine, schedule: Schedule, progress: Callable[[int, int], None] | None = None) -> None:
         self.machine, self.schedule, self.progress = machine, schedule, progress
         self.blocks = machine.program.blocks
+        for block in self.blocks:
+            block.operations = reorder(block.operations)
         self.codes = [BlockCode(b) for b in self.blocks]
         self.runs = [0] * len(self.blocks)
         self.ready: list[Cohort] = []

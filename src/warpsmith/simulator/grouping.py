@@ -10,9 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from warpsmith.simulator.program import Const, Lowered, Operation, Reg
+import numpy as np
 
-__all__ = ["Group", "groups"]
+from warpsmith.simulator.program import Address, Const, Lowered, Operation, Reg, Vector
+
+__all__ = ["Group", "groups", "is_load", "load_registers"]
+
+WIDTHS = {"b16": 2, "b32": 4, "b64": 8, "pred": 1}
 
 
 @final
@@ -36,13 +40,58 @@ def groups(operations: list[Operation], *, enabled: bool) -> list[Group]:
     out: list[Group] = []
     at = 0
     while at < len(operations):
-        end, steps = _run(operations, at) if enabled else (at + 1, [])
+        end, steps = (_loads(operations, at), []) if is_load(operations[at]) and enabled else (at + 1, [])
+        if enabled and end == at + 1:
+            end, steps = _run(operations, at)
         members = operations[at:end]
         writes = set[tuple[str, int]]().union(*(op.writes() for op in members))
         reads = set[tuple[str, int]]().union(*(op.reads() for op in members))
         out.append(Group(members, steps, bool(writes & reads)))
         at = end
     return out
+
+
+def is_load(op: Operation) -> bool:
+    """Say whether several of these can be one access."""
+    return op.kind == "machine" and op.guard is None and hasattr(op.fn, "many")
+
+
+def load_registers(operations: list[Operation]) -> tuple[Reg, int, int, int] | None:
+    """Return (first register, how many, step, registers of one load) when loads fill evenly spaced registers, else None."""
+    each: list[list[Reg]] = []
+    for op in operations:
+        dest = op.operands[0]
+        items = dest.items if isinstance(dest, Vector) else (dest,)
+        if not all(isinstance(r, Reg) and r.count == 1 and WIDTHS[r.bank] == np.dtype(r.dtype).itemsize for r in items):
+            return None
+        each.append([r for r in items if isinstance(r, Reg)])
+    flat = [r for regs in each for r in regs]
+    first = flat[0]
+    step = flat[1].slot - first.slot if len(flat) > 1 else 1
+    even = all(r.bank == first.bank and r.dtype == first.dtype and r.slot == first.slot + i * step for i, r in enumerate(flat))
+    return (first, len(flat), step, len(each[0])) if even and step > 0 else None
+
+
+def _loads(operations: list[Operation], at: int) -> int:
+    """Return the end of the run of loads by one base register that begins at `at`."""
+    first = operations[at]
+    base = _base(first)
+    end = at + 1
+    written = set(first.writes())
+    while end < len(operations):
+        op = operations[end]
+        if op.fn is not first.fn or not is_load(op) or _base(op) != base or op.reads() & written:
+            break
+        if load_registers(operations[at : end + 1]) is None:
+            break
+        written |= op.writes()
+        end += 1
+    return end
+
+
+def _base(op: Operation) -> object:
+    address = next(o for o in op.operands if isinstance(o, Address))
+    return address.base
 
 
 def _run(operations: list[Operation], at: int) -> tuple[int, list[int]]:

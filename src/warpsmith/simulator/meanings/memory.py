@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpsmith.simulator.access import Located, locate, read, write
+from warpsmith.simulator.access import Located, locate, quick, read, write
 from warpsmith.simulator.meanings.registry import Refused, machine, refuse
 from warpsmith.simulator.operands import VectorDest
 from warpsmith.simulator.registers import dtype_of
@@ -46,14 +46,25 @@ def load(m: Match) -> Callable[..., None] | Refused:
     parts = 2 * count if wide else count
     total = width * parts
     dtype = dtype_of(type_)
+    short, shift = total <= 16, total.bit_length() - 1
     label = f"load {(space or 'generic').partition('::')[0]}"
 
     def ld(x: Lanes, dest: Any, address: Any, *_: Any) -> None:
         if address.strides == (0, 0) and space is not None and space.startswith("param"):
             _uniform(x, dest, int(address[0, 0]), dtype, width, parts)
             return
-        located = locate(x, space, address, total)
         x.machine.counters.bytes[label] += total * x.count()
+        if short and (found := quick(x, space, address, total)) is not None:
+            where, index = found
+            index = index >> shift
+            if not where.shadows[total].take(index, mode="clip").any():
+                items = where.views[total].take(index, mode="clip")
+                if parts == 1:
+                    x.put(dest, items.view(dtype))
+                else:
+                    _spread(x, dest, items[..., None].view(dtype), wide)
+                return
+        located = locate(x, space, address, total)
         if len(located) == 1 and total <= 16:
             items, undefined = read(x, located[0], total)
             if parts == 1:
@@ -66,6 +77,27 @@ def load(m: Match) -> Callable[..., None] | Refused:
         if undefined is not None:
             _mark(x, dest, undefined, width * (2 if wide else 1))
 
+    def many(x: Lanes, operations: list[Any], dests: list[Any], array: Any, addresses: Any) -> None:
+        """Load `[k, C, T]` at once into registers `array` `[k, C, T]` or `[k, n, C, T]`."""
+        found = quick(x, space, addresses, total)
+        if found is not None:
+            where, index = found
+            index = index >> shift
+            if not where.shadows[total].take(index, mode="clip").any():
+                x.machine.counters.bytes[label] += total * x.count() * len(operations)
+                items = where.views[total].take(index, mode="clip")
+                values = items.view(dtype) if parts == 1 else np.moveaxis(items[..., None].view(dtype), -1, 1)
+                if x.mask is None:
+                    np.copyto(array, values)
+                else:
+                    np.copyto(array, values, where=x.mask)
+                return
+        for op, dest, address in zip(operations, dests, addresses, strict=True):
+            x.op = op
+            ld(x, dest, address)
+
+    if short and not wide and not (space or "").startswith("param"):
+        ld.many = many  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
     del position
     return ld
 
