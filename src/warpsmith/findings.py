@@ -107,12 +107,6 @@ _SIMULATOR = (
         "Wait until the operation has finished with the bytes before they are written again.",
     ),
     Kind(
-        "setmaxnreg-budget",
-        "note",
-        "A warpgroup asks for more registers than the CTA can ever have.",
-        "Lower the count, or let other warpgroups give registers up first with setmaxnreg.dec.",
-    ),
-    Kind(
         "trap",
         "error",
         "The kernel executed trap, or an assertion of its own failed.",

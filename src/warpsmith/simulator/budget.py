@@ -1,10 +1,12 @@
-"""`setmaxnreg`: registers per thread and what is left of the CTA's pool (PTX ISA 9.7.21.5)."""
+"""`setmaxnreg`: registers per thread of each warp, and what is left of the CTA's pool (PTX ISA 9.7.21.5)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+
+from warpsmith.simulator.outcome import DONE, Outcome, Wait
 
 if TYPE_CHECKING:
     from warpsmith.simulator.lanes import Lanes
@@ -20,8 +22,7 @@ class RegisterBudget:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         warps = machine.threads // 32
-        entry = machine.device.registers_per_multiprocessor // machine.threads // 8 * 8
-        self.entry = min(entry, 255 // 8 * 8)
+        self.entry = min(machine.device.registers_per_multiprocessor // machine.threads // 8 * 8, 248)
         self.pool = self.entry * warps
         self.counts = np.full((machine.rows, warps), self.entry, np.int64)
 
@@ -29,17 +30,44 @@ class RegisterBudget:
         """Give a fresh CTA the count at entry."""
         self.counts[row] = self.entry
 
-    def change(self, x: Lanes, count: int, *, grow: bool) -> None:
-        """Set the count of the active warps; report an increase the pool cannot ever satisfy."""
+    def change(self, x: Lanes, count: int, *, grow: bool) -> Outcome:
+        """Set the count of the active warps; those that grow wait until the pool has the registers."""
         warps = x.warps(x.active()).any(axis=-1)
         view = self.counts[x.c0 : x.c1, x.t0 // 32 : x.t1 // 32]
-        np.copyto(view, count, where=warps)
-        least: Any = np.minimum(self.counts, count).sum(axis=1)[x.c0 : x.c1]
-        over: Any = (least > self.pool) & np.any(warps, axis=1)
-        if grow and over.any():
-            message = (
-                f"`{x.op.text}` asks for {count} registers per thread; the CTA has {self.pool} for {self.counts.shape[1]} warps"
-            )
-            lanes = np.broadcast_to(over[:, None], x.shape)
-            repair = "lower the count, or let other warpgroups give registers up first with setmaxnreg.dec"
-            x.finding("setmaxnreg-budget", message, lanes=lanes, severity="note", repair=repair)
+        if not grow:
+            np.copyto(view, count, where=warps)
+            self.machine.progress()
+            return DONE
+        granted = np.zeros_like(warps)
+        for c, w in np.argwhere(warps).tolist():
+            if count - view[c, w] <= self.pool - int(self.counts[x.c0 + c].sum()):
+                view[c, w] = count
+                granted[c, w] = True
+        if granted.all() or not (warps & ~granted).any():
+            return DONE
+        return Wait(_Room(self, x, count), x.threads_of(granted[..., None]))
+
+    def describe(self, row: int, count: int) -> str:
+        """Say what the pool of a CTA lacks."""
+        held = int(self.counts[row].sum())
+        return f"{count} registers per thread: the CTA has {32 * self.pool} and its warps hold {32 * held}"
+
+
+@final
+class _Room:
+    """Waits until a CTA's pool has room for one more warp that grows."""
+
+    timed = False
+
+    def __init__(self, budget: RegisterBudget, x: Lanes, count: int) -> None:
+        self.budget, self.rows, self.count = budget, slice(x.c0, x.c1), count
+
+    def ready(self) -> Any:
+        """Say in which CTAs a warp can grow, as a mask `[C, 1]`."""
+        counts = self.budget.counts[self.rows]
+        least = self.count - counts.max(axis=1, where=counts < self.count, initial=0)
+        return (least <= self.budget.pool - counts.sum(axis=1))[:, None]
+
+    def describe(self) -> str:
+        """Say what is lacking."""
+        return self.budget.describe(self.rows.start, self.count)

@@ -90,13 +90,13 @@ def griddepcontrol(m: Match) -> Callable[..., None]:
     return fn
 
 
-@machine("setmaxnreg")
-def setmaxnreg(m: Match) -> Callable[..., None]:
-    """Build setmaxnreg: the register budget of the CTA is accounted per warp."""
+@sync("setmaxnreg")
+def setmaxnreg(m: Match) -> Callable[..., Outcome]:
+    """Build setmaxnreg: `.dec` gives registers of the CTA's pool back, `.inc` waits for them."""
     grow = m["action"] == "inc"
 
-    def fn(x: Lanes, count: Any) -> None:
-        x.machine.register_budget.change(x, int(count), grow=grow)
+    def fn(x: Lanes, count: Any) -> Outcome:
+        return x.machine.register_budget.change(x, int(count), grow=grow)
 
     return fn
 
