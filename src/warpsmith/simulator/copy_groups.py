@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
+
+from warpsmith.simulator.outcome import DONE, Outcome, Wait
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpsmith.simulator.asynchronous import AsyncOperation
     from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.registers import Rectangle
 
-__all__ = ["CopyGroups", "Member", "whole_warps"]
+__all__ = ["CopyGroups", "GroupWait", "Member"]
 
 
 @final
@@ -21,9 +24,7 @@ class Member:
 
     __slots__ = ("group", "lanes", "op", "read", "rect")
 
-    def __init__(
-        self, op: AsyncOperation, rect: tuple[int, int, int, int], lanes: NDArray[np.bool_], group: NDArray[np.int32]
-    ) -> None:
+    def __init__(self, op: AsyncOperation, rect: Rectangle, lanes: NDArray[np.bool_], group: NDArray[np.int32]) -> None:
         self.op = op
         self.rect = rect
         self.lanes = lanes
@@ -53,31 +54,34 @@ class CopyGroups:
         c0, c1, t0, t1 = x.rect
         self.open[c0:c1, t0:t1] += x.active()
 
-    def blocked(
-        self, rect: tuple[int, int, int, int], lanes: NDArray[np.bool_], keep: int | None, *, read: bool = False
-    ) -> NDArray[Any]:
-        """Return which of `lanes` still wait: for all but the latest `keep` groups, or (None) for every operation."""
-        self.members = [m for m in self.members if not m.op.done]
-        c0, c1, t0, t1 = rect
-        out = np.zeros(lanes.shape, np.bool_)
-        limit = None if keep is None else self.open[c0:c1, t0:t1] - keep
-        for m in self.members:
-            r0, r1, u0, u1 = m.rect
-            if r1 <= c0 or c1 <= r0 or u1 <= t0 or t1 <= u0 or (read and m.read):
-                continue
-            a0, a1, b0, b1 = max(c0, m.rect[0]), min(c1, m.rect[1]), max(t0, m.rect[2]), min(t1, m.rect[3])
-            mine = (slice(a0 - c0, a1 - c0), slice(b0 - t0, b1 - t0))
-            its = (slice(a0 - m.rect[0], a1 - m.rect[0]), slice(b0 - m.rect[2], b1 - m.rect[2]))
-            hit = m.lanes[its]
-            if limit is not None:
-                hit = hit & (m.group[its] < limit[mine])
-            out[mine] |= hit
-            if m.rect == rect and out.all():  # members of later groups can add nothing
-                break
-        out &= lanes
-        return out if not out.any() else whole_warps(out) & lanes
+    def wait(self, x: Lanes, keep: int | None, *, read: bool = False) -> Outcome:
+        """Let the active lanes wait for all but their latest `keep` groups, or (None) for every operation.
 
-    def prior(self, rect: tuple[int, int, int, int], lanes: NDArray[np.bool_]) -> list[AsyncOperation]:
+        With `read` it is enough that the sources have been read. A warp waits as one.
+        """
+        self.members = [m for m in self.members if not m.op.done]
+        c0, c1, t0, t1 = x.rect
+        lanes = x.active()
+        limit = None if keep is None else self.open[c0:c1, t0:t1] - keep
+        waiting: list[tuple[Member, NDArray[np.bool_]]] = []
+        for m in self.members:
+            both = _common(m, x.rect)
+            if both is None or (read and m.read):
+                continue
+            mine, its = both
+            hit = m.lanes[its] & lanes[mine]
+            if limit is not None:
+                hit &= m.group[its] < limit[mine]
+            if hit.any():
+                held = np.zeros(x.shape, np.bool_)
+                held[mine] = hit
+                waiting.append((m, whole_warps(held)))
+        if not waiting:
+            return DONE
+        condition = GroupWait(waiting, lanes, read)
+        return Wait(condition, condition.ready(), retry=False)
+
+    def prior(self, rect: Rectangle, lanes: NDArray[np.bool_]) -> list[AsyncOperation]:
         """Return the operations in flight that `lanes` issued."""
         return [m.op for m in self.members if not m.op.done and _overlap(m, rect, lanes)]
 
@@ -88,10 +92,43 @@ def whole_warps(lanes: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.repeat(lanes.reshape(c, t // 32, 32).any(-1), 32, axis=1)
 
 
-def _overlap(m: Member, rect: tuple[int, int, int, int], lanes: NDArray[np.bool_]) -> bool:
+def _common(m: Member, rect: Rectangle) -> tuple[tuple[slice, slice], tuple[slice, slice]] | None:
+    """Return the threads that a rectangle shares with a member's, as windows of the one and of the other."""
     c0, c1, t0, t1 = rect
     a0, a1, b0, b1 = max(c0, m.rect[0]), min(c1, m.rect[1]), max(t0, m.rect[2]), min(t1, m.rect[3])
     if a0 >= a1 or b0 >= b1:
-        return False
-    its = m.lanes[a0 - m.rect[0] : a1 - m.rect[0], b0 - m.rect[2] : b1 - m.rect[2]]
-    return bool((its & lanes[a0 - c0 : a1 - c0, b0 - t0 : b1 - t0]).any())
+        return None
+    mine = (slice(a0 - c0, a1 - c0), slice(b0 - t0, b1 - t0))
+    return mine, (slice(a0 - m.rect[0], a1 - m.rect[0]), slice(b0 - m.rect[2], b1 - m.rect[2]))
+
+
+def _overlap(m: Member, rect: Rectangle, lanes: NDArray[np.bool_]) -> bool:
+    both = _common(m, rect)
+    return both is not None and bool((m.lanes[both[1]] & lanes[both[0]]).any())
+
+
+@final
+class GroupWait:
+    """The condition of lanes that wait for groups. The members are fixed: a thread that waits issues nothing."""
+
+    timed = False
+
+    def __init__(self, waiting: list[tuple[Member, NDArray[np.bool_]]], lanes: NDArray[np.bool_], read: bool) -> None:
+        self.waiting, self.lanes, self.read = waiting, lanes.copy(), read
+        self.free: NDArray[np.bool_] | None = None
+
+    def ready(self) -> NDArray[np.bool_]:
+        """Return the lanes that no operation holds any more."""
+        left = [w for w in self.waiting if not (w[0].op.done or (self.read and w[0].read))]
+        if self.free is None or len(left) != len(self.waiting):
+            self.waiting = left
+            free = self.lanes.copy()
+            for _, held in left:
+                free &= ~held
+            self.free = free
+        return self.free
+
+    def describe(self) -> str:
+        """Say what is in flight."""
+        kinds = sorted({m.op.kind for m, _ in self.waiting})
+        return f"{len(self.waiting)} operations in flight ({', '.join(kinds)})"

@@ -12,7 +12,7 @@ from warpsmith.simulator.barrier_access import groups
 from warpsmith.simulator.meanings.registry import machine, refuse, sync
 from warpsmith.simulator.memory import UNDEFINED
 from warpsmith.simulator.multicast import destinations
-from warpsmith.simulator.outcome import DONE, Outcome, Until, Wait
+from warpsmith.simulator.outcome import Outcome
 from warpsmith.simulator.reduction import reduce_into
 from warpsmith.simulator.two_step import two_step
 from warpsmith.simulator.units import units_of
@@ -189,15 +189,6 @@ def wait(m: Match) -> Function:
     read = bool(m.get("read"))
 
     def run(x: Lanes, n: Any) -> Outcome:
-        bulk = units_of(x.machine).bulk
-        rect, lanes, keep = x.rect, x.active().copy(), int(n)
-        blocked = bulk.blocked(rect, lanes, keep, read=read)
-        if not blocked.any():
-            return DONE
-        until = Until(
-            lambda: lanes & ~bulk.blocked(rect, lanes, keep, read=read),
-            lambda: f"bulk groups: {sum(not m.op.done for m in bulk.members)} copies in flight",
-        )
-        return Wait(until, lanes & ~blocked, retry=False)
+        return units_of(x.machine).bulk.wait(x, int(n), read=read)
 
     return run

@@ -14,7 +14,7 @@ from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.meanings.mbarrier import space_of
 from warpsmith.simulator.meanings.registry import machine, sync
 from warpsmith.simulator.memory import UNDEFINED
-from warpsmith.simulator.outcome import DONE, Outcome, Until, Wait
+from warpsmith.simulator.outcome import DONE, Outcome
 from warpsmith.simulator.units import units_of
 
 if TYPE_CHECKING:
@@ -108,17 +108,7 @@ def wait(m: Match) -> Function:
     """Wait for all but the latest n groups, or for everything."""
 
     def run(x: Lanes, n: Any = None) -> Outcome:
-        copies = units_of(x.machine).copies
-        rect, lanes, keep = x.rect, x.active().copy(), None if n is None else int(n)
-        blocked = copies.blocked(rect, lanes, keep)
-        if not blocked.any():
-            return DONE
-        # groups committed later are not waited for: the thread commits none while it waits
-        until = Until(
-            lambda: lanes & ~copies.blocked(rect, lanes, keep),
-            lambda: f"cp.async groups: {sum(not m.op.done for m in copies.members)} copies in flight",
-        )
-        return Wait(until, lanes & ~blocked, retry=False)
+        return units_of(x.machine).copies.wait(x, None if n is None else int(n))
 
     return run
 

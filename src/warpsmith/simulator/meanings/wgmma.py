@@ -11,7 +11,7 @@ from warpsmith.base.findings import Related
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.meanings.registry import machine, refuse, sync
-from warpsmith.simulator.outcome import DONE, Outcome, Until, Wait
+from warpsmith.simulator.outcome import Outcome
 from warpsmith.simulator.units import units_of
 from warpsmith.simulator.wgmma import Product, Tile, from_registers, span
 
@@ -181,15 +181,6 @@ def wait(m: Match) -> Function:
     """Wait for all but the latest n groups."""
 
     def run(x: Lanes, n: Any) -> Outcome:
-        groups = units_of(x.machine).wgmma
-        rect, lanes, keep = x.rect, x.active().copy(), int(n)
-        blocked = groups.blocked(rect, lanes, keep)
-        if not blocked.any():
-            return DONE
-        until = Until(
-            lambda: lanes & ~groups.blocked(rect, lanes, keep),
-            lambda: f"wgmma groups: {sum(not m.op.done for m in groups.members)} products in flight",
-        )
-        return Wait(until, lanes & ~blocked, retry=False)
+        return units_of(x.machine).wgmma.wait(x, int(n))
 
     return run
