@@ -41,8 +41,8 @@ def starts_constant(lx: Lexer) -> bool:
     return lx.kind in ("int", "float") or lx.value in ("-", "~", "!", "+", "(", "WARP_SZ")
 
 
-def parse_constant(lx: Lexer, *, pipe: bool = True) -> Immediate:
-    """Read a constant expression; with `pipe=False` it ends at `|`."""
+def parse_constant(lx: Lexer) -> Immediate:
+    """Read a constant expression."""
     start = lx.start
     kind: Literal["int", "f32", "f64", "float"]
     if lx.kind == "int":
@@ -58,7 +58,7 @@ def parse_constant(lx: Lexer, *, pipe: bool = True) -> Immediate:
             return Immediate(text, value, kind, lx.span(start))
         lx.seek(start)
     words: list[str] = []
-    value = _ternary(lx, words, 0, 0 if pipe else 3)
+    value = _ternary(lx, words, 0)
     if len(words) == 1 and isinstance(value, float):
         value, kind = float_value(words[0])
     else:
@@ -74,15 +74,15 @@ def _wrap(value: Number) -> Number:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _ternary(lx: Lexer, words: list[str], depth: int, loosest: int) -> Number:
-    condition = _binary(lx, words, depth, loosest)
+def _ternary(lx: Lexer, words: list[str], depth: int) -> Number:
+    condition = _binary(lx, words, depth, 0)
     if lx.value != "?":
         return condition
     words.append(lx.advance())
-    yes = _ternary(lx, words, depth + 1, 0)
+    yes = _ternary(lx, words, depth + 1)
     lx.expect(":", "in a conditional constant expression")
     words.append(":")
-    no = _ternary(lx, words, depth + 1, 0)
+    no = _ternary(lx, words, depth + 1)
     return yes if condition else no
 
 
@@ -119,6 +119,8 @@ def _unary(lx: Lexer, words: list[str], depth: int) -> Number:
     if lx.kind == "op" and value in _UNARY:
         start = lx.start
         words.append(lx.advance())
+        if lx.value[:2] in ("0f", "0F", "0d", "0D"):
+            raise lx.refuse("a sign before a constant given by its bits", start, "set the highest bit instead")
         operand = _unary(lx, words, depth + 1)
         if value == "~" and isinstance(operand, float):
             raise lx.refuse("`~` of a floating-point constant", start)
@@ -136,7 +138,7 @@ def _parenthesis(lx: Lexer, words: list[str], depth: int) -> Number:
         bits = int(operand) & _MASK
         return bits - (1 << 64) if cast == ".s64" and bits >> 63 else bits
     words.append("(")
-    inner = _ternary(lx, words, depth + 1, 0)
+    inner = _ternary(lx, words, depth + 1)
     lx.expect(")", "in a constant expression")
     words.append(")")
     return inner

@@ -65,7 +65,7 @@ def _single(lx: Lexer) -> Operand:
     if value in ("!", "-") and lx.kind == "op":
         return _signed(lx)
     if starts_constant(lx):
-        return parse_constant(lx, pipe=False)
+        return parse_constant(lx)
     raise lx.refuse(f"expected an operand, found {lx.shown()}")
 
 
@@ -87,7 +87,7 @@ def _signed(lx: Lexer) -> Operand:
     sign = lx.advance()
     if lx.kind != "word" or lx.value == "WARP_SZ":
         lx.seek(start)
-        return parse_constant(lx, pipe=False)
+        return parse_constant(lx)
     name, member = split_member(lx.word("a name"))
     return Name(name, negated=sign == "!", member=member, minus=sign == "-", span=lx.span(start))
 

@@ -93,15 +93,16 @@ def _variable_modifier(lx: Lexer, variable: Variable) -> None:
         variable.type = lx.advance()[1:]
     elif word in _VECTORS:
         variable.vector = _VECTORS[lx.advance()]
-    elif word == ".align":
+    elif word == ".align" and not variable.type:
         lx.advance()
         variable.align = lx.integer("an alignment")
-    elif word in LINKAGES and not variable.linkage:
+    elif word in LINKAGES and not (variable.linkage or variable.space or variable.align):
         variable.linkage = lx.advance()[1:]
     elif word == ".attribute":
         variable.attributes += parse_attributes(lx)
     else:
-        raise lx.refuse(f"`{word}` does not belong in the declaration of a variable")
+        hint = "the order is: linkage, space, attributes, alignment, vector, type, name"
+        raise lx.refuse(f"`{word}` does not belong here in the declaration of a variable", hint=hint)
 
 
 def _declarator(lx: Lexer, variable: Variable) -> None:
@@ -189,11 +190,9 @@ def _symbol(lx: Lexer) -> Initializer:
         lx.expect(")", "after the name")
     text = f"generic({name})" if generic else name
     leaf = Initializer(text=text, symbol=name, generic=generic)
-    if lx.value in ("+", "-"):
-        sign = lx.advance()
-        offset = lx.integer("a byte offset")
-        leaf.offset = -offset if sign == "-" else offset
-        leaf.text += f"{sign}{offset}"
+    if lx.take("+"):
+        leaf.offset = lx.integer("a byte offset")
+        leaf.text += f"+{leaf.offset}"
     return leaf
 
 

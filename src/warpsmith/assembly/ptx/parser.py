@@ -127,7 +127,7 @@ class ModuleReader:
                 return
 
     def _header(self) -> None:
-        """Read `.version` and `.target` (11.1); `.address_size` follows at will."""
+        """Read `.version` and `.target` (11.1), and `.address_size` if it follows."""
         lx = self.lx
         if lx.kind == END:
             raise lx.refuse("the text is empty: no PTX in it")
@@ -139,6 +139,8 @@ class ModuleReader:
         if lx.value != ".target":
             raise lx.refuse(f"expected `.target` after `.version`, found {lx.shown()}", hint="write e.g. `.target sm_90a`")
         self._target()
+        if lx.take(".address_size"):
+            self.module.address_size = lx.integer("32 or 64")
 
     def _version(self) -> tuple[int, int]:
         lx = self.lx
@@ -162,12 +164,9 @@ class ModuleReader:
         start, word = lx.start, lx.value
         if lx.kind != "dot":
             raise lx.refuse(f"expected a function, a variable or a directive, found {lx.shown()}")
-        if word == ".address_size":
-            lx.advance()
-            self.module.address_size = lx.integer("32 or 64")
-        elif word == ".target":
-            self._target()
-        elif word == ".file":
+        if word in (".version", ".target", ".address_size"):
+            raise lx.refuse(f"`{word}` stands once, at the head of the module")
+        if word == ".file":
             items.append(parse_file_directive(lx))
         elif word == ".section":
             items.append(parse_section(lx))

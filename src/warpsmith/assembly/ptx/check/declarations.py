@@ -40,22 +40,35 @@ def declare_registers(declaration: RegisterDeclaration, scope: Scope) -> list[Pr
     return problems
 
 
-def declare_variable(declaration: Variable, scope: Scope, *, module: bool) -> list[Problem]:
-    """Add the names of a variable declaration to `scope`; return what is wrong with it."""
+def declare_variable(declaration: Variable, scope: Scope, *, module: bool, samplers: bool = False) -> list[Problem]:
+    """Add the names of a variable declaration to `scope`; return what is wrong with it.
+
+    `samplers` says whether the target is `texmode_independent`.
+    """
     problems: list[Problem] = []
+    if declaration.type == "samplerref" and not samplers:
+        text = f"`{declaration.name}`: samplers of their own need `.target texmode_independent`"
+        problems.append(Problem(text, declaration.span))
     for v in (declaration, *declaration.more):
         problems += _variable(v, scope, module)
         size = _size(v.type, v.vector, v.shape)
-        if not scope.declare(v.name, variable("variable", v.type, v.space, v.vector, size), v.count):
-            previous = scope.own(v.name)
-            if v.linkage != "extern" and not (previous is not None and previous.space == v.space and module):
-                problems.append(Problem(f"`{v.name}` is declared twice in this scope", v.span))
+        known = scope.own(v.name)
+        free = scope.declare(v.name, variable("variable", v.type, v.space, v.vector, size), v.count)
+        if not free and (not module or v.name in scope.defined or (known is not None and known.space != v.space)):
+            problems.append(Problem(f"`{v.name}` is declared twice in this scope", v.span))
+        if v.linkage not in ("extern", "common"):
+            scope.defined.add(v.name)
     return problems
 
 
 def _variable(v: Variable, scope: Scope, module: bool) -> list[Problem]:
     out: list[Problem] = []
     space = v.space.partition("[")[0]
+    if space == "tex" or space != v.space:
+        old = "explicit constant banks" if space == "const" else ".tex variables"
+        out.append(
+            Problem(f"`{v.name}`: {old} are no longer part of PTX", v.span, "declare a .texref, or a .const without bank")
+        )
     if v.type == "pred":
         out.append(Problem(f"`{v.name}` is a predicate; predicates are registers", v.span, "declare it with `.reg .pred`"))
     elif v.type not in _OPAQUE and v.type not in REGISTER_TYPES:
@@ -135,6 +148,8 @@ def declare_parameter(parameter: Parameter, scope: Scope, *, entry: bool, result
         symbol = variable("variable" if result else "parameter", parameter.type, space, parameter.vector, size)
         if parameter.type == "pred":
             problems.append(Problem("a predicate cannot be a .param", parameter.span))
+        if parameter.vector > 1:
+            problems.append(Problem(f"`{parameter.name}`: a .param is no vector", parameter.span, "declare an array of bytes"))
     if not scope.declare(parameter.name, symbol):
         problems.append(Problem(f"`{parameter.name}` names two parameters", parameter.span))
     return problems

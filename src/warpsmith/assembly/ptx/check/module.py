@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, final
 
 from warpsmith.assembly.ptx.check.calls import check_call
 from warpsmith.assembly.ptx.check.declarations import declare_parameter, declare_registers, declare_variable
+from warpsmith.assembly.ptx.check.hints import check_hints
 from warpsmith.assembly.ptx.check.instruction import check_instruction
 from warpsmith.assembly.ptx.check.symbols import Scope, Symbol
 from warpsmith.assembly.ptx.tree import (
     BranchTargets,
     CallPrototype,
     Directive,
+    FileDirective,
     Function,
     Instruction,
     Label,
@@ -29,13 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check"]
 
-_ENTRY_ONLY = frozenset(
-    (
-        *("maxntid", "reqntid", "minnctapersm", "maxnctapersm", "maxclusterrank"),
-        *("explicitcluster", "reqnctapercluster", "blocksareclusters"),
-    )
-)
-
 
 def check(module: Module) -> list[Problem]:
     """Return every problem of `module`, in source order as far as places are known; an empty list for a good one."""
@@ -51,6 +46,7 @@ class _Checker:
         self.version = module.version
         self.arch = module.arch if module.target else ""
         self.problems: list[Problem] = []
+        self.samplers = "texmode_independent" in module.target
         self.globals = Scope()
 
     def run(self) -> None:
@@ -60,9 +56,11 @@ class _Checker:
             if isinstance(item, Function):
                 self._function(item)
             elif isinstance(item, Variable):
-                self.problems += declare_variable(item, self.globals, module=True)
+                self.problems += declare_variable(item, self.globals, module=True, samplers=self.samplers)
             elif isinstance(item, Directive) and item.name == "alias":
                 self._alias(item)
+            elif isinstance(item, FileDirective) and not item.name.isascii():
+                self.problems.append(Problem(f"file name {item.name!r} is not ASCII, which ptxas refuses", item.span))
 
     def _header(self) -> bool:
         """Check `.version` and `.target`; nothing else can be judged without a known architecture."""
@@ -95,26 +93,21 @@ class _Checker:
             self.problems.append(Problem(f"function `{function.name}` is defined twice", function.span))
         elif function.body is not None:
             known.signature = function
-        self._hints(function)
+        self.problems += check_hints(function, self.version, self.arch)
+        if len(function.returns) > 1 and any(p.space == "param" for p in function.returns):
+            hint = "return them in .reg, or one .param array of bytes"
+            self.problems.append(Problem(f"`{function.name}` returns several .param", function.span, hint))
         if function.body is None:
             return
         scope = Scope(self.globals)
         for parameter in function.returns:
             self.problems += declare_parameter(parameter, scope, entry=False, result=True)
         for parameter in function.parameters:
+            if parameter.type == "samplerref" and not self.samplers:
+                text = f"`{parameter.name}`: samplers of their own need `.target texmode_independent`"
+                self.problems.append(Problem(text, parameter.span))
             self.problems += declare_parameter(parameter, scope, entry=function.kind == "entry", result=False)
-        self._statements(function.body, Scope(scope))
-
-    def _hints(self, function: Function) -> None:
-        names = [d.name for d in function.directives if isinstance(d, Directive)]
-        for directive in function.directives:
-            if not isinstance(directive, Directive):
-                continue
-            if directive.name in _ENTRY_ONLY and function.kind == "func":
-                self.problems.append(Problem(f"`.{directive.name}` belongs to an .entry", directive.span or function.span))
-        if "maxntid" in names and "reqntid" in names:
-            text = f"`{function.name}` has both .maxntid and .reqntid"
-            self.problems.append(Problem(text, function.span, "keep one of them"))
+        self._statements(function.body, scope)
 
     # --- bodies -----------------------------------------------------------------------------------------------------
 

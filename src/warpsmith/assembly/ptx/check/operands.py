@@ -25,8 +25,9 @@ __all__ = ["Context", "context", "operand_fault"]
 
 _MEMBERS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 _TAKES_SPECIAL = frozenset(("mov", "cvt"))
-_LITERAL = frozenset(("mma", "wmma", "dp4a", "dp2a", "getctarank", "mapa"))
+_LITERAL = frozenset(("mma", "wmma", "dp4a", "dp2a", "getctarank", "mapa", "cp"))
 """Opcodes whose integer operands take no .f16x2 register although the mnemonic names their type."""
+_REGISTERS_ONLY = frozenset(("mma", "wmma", "wgmma"))
 _VECTORS_OF_ONE = frozenset(("ld", "ldu", "st"))
 """Opcodes whose scalar may stand in braces."""
 _KEEPS_RESULT = frozenset(("ld", "ldu"))
@@ -44,6 +45,8 @@ class Context:
     """The type the mnemonic ends with."""
     widening: bool = False
     """Registers may be wider than the type (9.4)."""
+    integral: bool = True
+    """All operands are integers or bits: then `cvt` reads special registers."""
     mnemonic: str = ""
 
     def names(self, want: PtxType) -> bool:
@@ -57,10 +60,11 @@ def context(match: Match, lookup: Lookup) -> Context:
     opcode = match.row.opcode
     name = match.get("type")
     own = TYPES[name] if isinstance(name, str) else match.row.literal_type
-    widening = opcode in WIDENING
+    widening = opcode in WIDENING and not match.mnemonic.startswith(("st.async", "st.bulk"))
     if opcode == "cvt":  # ptxas: conversions of packed types and of those kept in untyped registers are exact
         widening = all(s.type is None or (not s.type.register and s.type.kind != "packed") for s in match.operands)
-    return Context(opcode, lookup, own, widening, match.mnemonic)
+    integral = all(s.type is None or s.type.kind in ("bits", "unsigned", "signed") for s in match.operands)
+    return Context(opcode, lookup, own, widening, integral, match.mnemonic)
 
 
 def operand_fault(operand: Operand, slot: OperandSlot, at: Context) -> str:
@@ -159,7 +163,7 @@ def _name_fault(operand: Name, slot: OperandSlot, at: Context) -> str:
     if operand.minus and not slot.signed:
         return "`{}`: the sign of a register may be changed in vmad only"
     if symbol.kind == "special":
-        return _special_fault(symbol, slot, at)
+        return _special_fault(operand, symbol, slot, at)
     return _type_fault(operand, symbol, slot, at)
 
 
@@ -173,26 +177,30 @@ def _symbol_fault(symbol: Symbol, slot: OperandSlot) -> str:
     return ""
 
 
-def _special_fault(symbol: Symbol, slot: OperandSlot, at: Context) -> str:
+def _special_fault(operand: Name, symbol: Symbol, slot: OperandSlot, at: Context) -> str:
     if slot.direction != "read":
         return "`{}` is a special register, it cannot be written"
     if at.opcode not in _TAKES_SPECIAL:
         return f"`{{}}` is a special register, `{at.opcode}` does not read one"
+    if at.opcode == "cvt" and not at.integral:
+        return "`{}` is a special register, this conversion does not read one"
     have = symbol.type
     assert have is not None
     if symbol.vector > 1:
         return "`{}` is a vector, name an element: `{}.x`"
-    if slot.type is None or ((have.kind == "pred") == (slot.type.kind == "pred") and _special_width(slot.type, have, at)):
+    if slot.type is None or (
+        (have.kind == "pred") == (slot.type.kind == "pred") and _special_width(slot.type, have, operand.name, at)
+    ):
         return ""
     return f"`{{}}` is a .{have} special register, type .{slot.type} is wanted"
 
 
-def _special_width(want: PtxType, have: PtxType, at: Context) -> bool:
+def _special_width(want: PtxType, have: PtxType, name: str, at: Context) -> bool:
     if want.kind == "float":
         return False
     if at.opcode == "cvt" or want.bits == have.bits:
         return want.bits <= have.bits
-    return (want.bits, have.bits) in ((16, 32), (32, 64))
+    return (want.bits, have.bits) == (16, 32) or (want.bits == 32 and name == "%gridid")
 
 
 def _type_fault(operand: Name, symbol: Symbol, slot: OperandSlot, at: Context) -> str:
@@ -232,7 +240,9 @@ def _vector_fault(operand: VectorOperand, slot: OperandSlot, at: Context) -> str
         return "`{}` is a vector, a scalar is wanted"
     if slot.count is not None and count != slot.count:
         return f"`{{}}` has {count} element{'s' * (count != 1)}, {slot.count} {'is' if slot.count == 1 else 'are'} wanted"
-    kinds = {s.type for e in operand.elements if isinstance(e, Name) and (s := at.lookup(e.name)) is not None}
+    kinds = {s.type for e in operand.elements if isinstance(e, Name) and (s := at.lookup(e.name)) and s.type}
+    if len({t.bits for t in kinds}) > 1:
+        return "the elements of `{}` differ in width"
     for k, element in enumerate(operand.elements):
         if _is_sink(element):
             if slot.direction == "read":
@@ -248,11 +258,13 @@ def _vector_fault(operand: VectorOperand, slot: OperandSlot, at: Context) -> str
 
 def _element_fault(element: Operand, slot: OperandSlot, at: Context, *, mixed: bool) -> str:
     if isinstance(element, Immediate):
+        if at.opcode in _REGISTERS_ONLY:
+            return "`{}` is no register, which matrix fragments are held in"
         return _constant_fault(element, slot, at)
     if not isinstance(element, Name):
         return "`{}` should be a register"
     fault = _name_fault(element, slot, at)
-    if fault and at.opcode in WIDENING and _float_as_bits(element, slot, at):
+    if fault and at.widening and _float_as_bits(element, slot, at):
         return ""
     if fault and mixed and slot.type is not None and (symbol := at.lookup(element.name)) is not None:
         # registers of different kinds and one width make a vector of untyped elements

@@ -72,11 +72,13 @@ def special(name: str) -> Symbol | None:
 class Scope:
     """Names declared between two braces; what it does not know its parent may. Calling it looks a name up."""
 
-    __slots__ = ("_found", "_ranges", "names", "parent")
+    __slots__ = ("_found", "_ranges", "defined", "names", "parent")
 
     def __init__(self, parent: Scope | None = None) -> None:
         self.parent = parent
         self.names: dict[str, Symbol] = {}
+        self.defined: set[str] = set()
+        """Variables that have a definition, not only an `.extern` declaration."""
         self._ranges: dict[str, list[tuple[int, Symbol]]] = {}
         self._found: dict[str, Symbol | None] = {}
 

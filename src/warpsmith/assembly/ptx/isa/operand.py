@@ -129,7 +129,7 @@ def _space(ref: str, values: Mapping[str, Value]) -> str | None:
     if not ref:
         space = values.get("space")
         return space if isinstance(space, str) else None
-    if ref in values:
+    if ref in values and not isinstance(values[ref], bool):  # a flag may be called like a space
         value = values[ref]
         return value if isinstance(value, str) else None
     return None if ref == "generic" else ref
