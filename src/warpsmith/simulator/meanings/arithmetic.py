@@ -81,6 +81,6 @@ def build_form(form: Form) -> Fn | Refused:
 def arithmetic(match: Match) -> Fn | Refused:
     """Build any elementwise instruction of these sections."""
     form = form_of(match)
-    if video.merges(form, sum(slot.direction == "read" for slot in match.operands)):
-        return refuse("merging a result into a part of the third operand is not modelled")
+    if reason := video.unmodelled(form, sum(slot.direction == "read" for slot in match.operands)):
+        return refuse(reason)
     return build_form(form)

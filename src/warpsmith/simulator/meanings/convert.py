@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.simulator.meanings import convert_packed, half
-from warpsmith.simulator.meanings.double import nan_result
+from warpsmith.simulator.meanings.convert_nan import nan_codes
 from warpsmith.simulator.meanings.formats import FORMATS, encode
 from warpsmith.simulator.meanings.forms import Form
 from warpsmith.simulator.meanings.integer import dtype_of
@@ -28,8 +28,6 @@ Array = NDArray[Any]
 F64 = NDArray[np.float64]
 Fn = Callable[..., None]
 
-_WIDE_NAN: Any = np.array([0x7FFFFFFFE0000000], np.uint64).view(np.float64)[0]
-"""The canonical f32 NaN as f64: what the NaN of a half becomes."""
 _TO_INTEGRAL = {"rni": "rn", "rzi": "rz", "rmi": "rm", "rpi": "rp"}
 
 
@@ -67,13 +65,13 @@ def _integer_to_integer(form: Form) -> Fn:
 
 
 def _load(form: Form, a: Any) -> F64:
-    """Return a float operand as float64, subnormal f32 flushed with `.ftz`."""
+    """Return a float operand as float64, subnormal f32 flushed with `.ftz` (which does nothing on the way to f16)."""
     source = form.types[-1]
     if source == "f64":
         return np.asarray(a)
     if source in ("f16", "bf16"):
         return half.load(a, source).astype(np.float64)
-    return np.asarray(flush(a) if form.ftz else a).astype(np.float64)
+    return np.asarray(flush(a) if form.ftz and form.types[-2] != "f16" else a).astype(np.float64)
 
 
 def _nan_integer(to: str, source: str) -> int:
@@ -157,15 +155,12 @@ def _encode(x: F64, to: str) -> Array:
 
 def _float_to_float(form: Form) -> Fn:
     """Widen, narrow, or round to an integral value of the same type."""
-    to, source = form.types[-2], form.types[-1]
     if form.words == ("rn", "f16", "f32"):
         return _narrow_nearest("f16")
     if form.words == ("rn", "bf16", "f32"):
         return _narrow_nearest("bf16")
-    if form.words == ("f32", "f16") or form.words == ("f32", "bf16"):
-        return _widen(source)
-    if (to, source) in (("f64", "f64"), ("f64", "f32")):
-        return _to_double(form)
+    if form.words == ("f32", "f16"):
+        return _widen_half
     return _general(form)
 
 
@@ -176,34 +171,19 @@ def _narrow_nearest(kind: str) -> Fn:
     return fn
 
 
-def _widen(kind: str) -> Fn:
-    def fn(out: NDArray[np.float32], a: NDArray[np.uint16]) -> None:
-        out[...] = half.load(a, kind)
-        canonical_nan(out)
-
-    return fn
-
-
-def _to_double(form: Form) -> Fn:
-    """Convert f32 or f64 to f64; NaN keeps its payload, made quiet."""
-    mode = _TO_INTEGRAL.get(form.rounding or "")
-
-    def fn(out: F64, a: Array) -> None:
-        x = _load(form, a)
-        if mode:
-            x = np.where(np.isfinite(x), np.copysign(round_integral(x, mode), x), x)
-        out[...] = _saturated(x) if "sat" in form else nan_result(x, x)
-
-    return fn
+def _widen_half(out: NDArray[np.float32], a: NDArray[np.uint16]) -> None:
+    out[...] = half.load(a, "f16")
+    canonical_nan(out)
 
 
 def _general(form: Form) -> Fn:
     to = form.types[-2]
     fmt, rounding = FORMATS[to], form.rounding or "rn"
-    integral = _TO_INTEGRAL.get(rounding)
+    integral, special = _TO_INTEGRAL.get(rounding), nan_codes(form)
 
     def fn(out: Array, a: Array) -> None:
         x = _load(form, a)
+        nan = np.isnan(x)
         if integral:
             x = np.where(np.isfinite(x), np.copysign(round_integral(x, integral), x), x)
         else:
@@ -214,12 +194,12 @@ def _general(form: Form) -> Fn:
             x = np.where(x > 0, x, np.where(np.isnan(x), x, 0.0))
         if "sat" in form:
             x = _saturated(x)
-        if to == "f64":
-            out[...] = np.where(np.isnan(x), _WIDE_NAN, x)
-            return
-        r = _encode(x, to)
+        r = encode(x, to)
         if to == "f32" and form.ftz:
-            r = flush(r)
+            r = flush(r.view(np.float32)).view(np.uint32)
+        if nan.any() and "sat" not in form:
+            codes = np.asarray(a).view(f"u{np.asarray(a).dtype.itemsize}")
+            r = np.where(nan, special(codes).astype(r.dtype), r)
         out[...] = r.view(out.dtype)
 
     return fn

@@ -102,6 +102,9 @@ def packed(form: Form) -> Fn | Refused:
     if form.rounding == "rs":
         return refuse("stochastic rounding (.rs) is not modelled")
     element = half.element_of(to)
+    for kind in (element, half.element_of(source)):
+        if kind not in FORMATS:
+            return refuse(f"conversions of .{kind} are not modelled")
     if form.words in (("rn", "f16x2", "f32"), ("rn", "bf16x2", "f32")):
         return _nearest_pair(element)
     fmt = FORMATS[element]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from warpsmith.simulator.meanings.compare import comparison
 from warpsmith.simulator.meanings.forms import Form
 
-__all__ = ["BUILDERS", "merges", "select"]
+__all__ = ["BUILDERS", "select", "unmodelled"]
 
 Array = NDArray[Any]
 I64 = NDArray[np.int64]
@@ -37,6 +37,12 @@ def select(x: Any, selector: str, signed: bool) -> I64:
 
 def _clamp(x: I64, signed: bool, bits: int = 32) -> I64:
     return np.clip(x, -(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else np.clip(x, 0, (1 << bits) - 1)
+
+
+def _saturate(x: I64, signed: bool) -> I64:
+    """Saturate as the H200 does: from 34 bits; unsigned results have no upper bound but lose their upper bits."""
+    x = (x << 30) >> 30
+    return np.clip(x, -(1 << 31), (1 << 31) - 1) if signed else np.maximum(x, 0) & 0xFFFFFFFF
 
 
 def _signs(form: Form) -> tuple[bool, bool, bool]:
@@ -72,10 +78,21 @@ def _second(form: Form) -> Callable[[I64, I64], I64] | None:
     return next((_SECOND[w] for w in form.words if w in _SECOND), None)
 
 
-def merges(form: Form, reads: int) -> bool:
-    """Say whether a scalar form with `reads` operands merges its result into a part of c."""
-    scalar_form = form.opcode in BUILDERS and form.opcode[-1] not in "24" and form.opcode != "vmad"
-    return scalar_form and reads == 3 and _second(form) is None
+def unmodelled(form: Form, reads: int) -> str:
+    """Say why a scalar form with `reads` operands is refused, or ''.
+
+    ptxas builds these forms from other instructions, with results (seen on an H200) that depend on the types in ways the
+    manual does not give.
+    """
+    if form.opcode not in BUILDERS or form.opcode[-1] in "24":
+        return ""
+    if form.opcode == "vmad":
+        return "vmad with .sat or a scale is not modelled" if {"sat", "shr7", "shr15"} & set(form.words) else ""
+    if reads == 3 and _second(form) is None:
+        return "merging a result into a part of the third operand is not modelled"
+    if {"min", "max"} & set(form.words):
+        return "min and max as second operation of a scalar video instruction are not modelled"
+    return "vshl.sat is not modelled" if form.opcode == "vshl" and "sat" in form else ""
 
 
 def _write(out: Array, value: I64) -> None:
@@ -90,9 +107,9 @@ def scalar(form: Form) -> Fn:
     def fn(out: Array, a: Array, b: Array, c: Array | None = None) -> None:
         r = op(_values(a, sa), _values(b, sb))
         if "sat" in form:
-            r = _clamp(r, sd)
+            r = _saturate(r, sd)
         if second is not None:
-            r = second(_values(r, sd), _values(c, sd))
+            r = second(r, _values(c, True))
         _write(out, r)
 
     return fn
@@ -107,34 +124,23 @@ def shift(form: Form) -> Fn:
         n = _values(b, False)
         n = n & 31 if "wrap" in form else np.minimum(n, 32)
         value = _values(a, sa)
-        if left and "sat" in form:
-            value = np.where(n >= 31, np.clip(value, -4, 4), value)  # saturates all the same, inside 64 bits
         r: Any = value << n if left else value >> n
         if "sat" in form:
-            r = _clamp(r, sd)
+            r = _saturate(r, sd)
         if second is not None:
-            r = second(_values(r, sd), _values(c, sd))
+            r = second(r, _values(c, True))
         _write(out, r)
 
     return fn
 
 
 def multiply_add(form: Form) -> Fn:
-    """Build vmad: a * b + c (+ 1 with `.po`), shifted right by 7 or 15, saturated."""
-    sd, sa, sb = _signs(form)
-    by = 7 if "shr7" in form else 15 if "shr15" in form else 0
-
-    def one(a: int, b: int, c: int) -> int:
-        r = (a * b + c + ("po" in form)) >> by
-        if "sat" in form:
-            r = min(max(r, -(2**31) if sd else 0), 2**31 - 1 if sd else 2**32 - 1)
-        return r & 0xFFFFFFFF
-
-    each = np.frompyfunc(one, 3, 1)  # the sum needs 65 bits
+    """Build vmad: a * b + c (+ 1 with `.po`)."""
+    _, sa, sb = _signs(form)
+    more = int("po" in form)
 
     def fn(out: Array, a: Array, b: Array, c: Array) -> None:
-        r = each(_values(a, sa).astype(object), _values(b, sb).astype(object), _values(c, sd).astype(object))
-        _write(out, np.asarray(r).astype(np.int64))
+        _write(out, _values(a, sa) * _values(b, sb) + _values(c, False) + more)
 
     return fn
 

@@ -513,15 +513,17 @@ def narrow_float(v, to, words, mode):
     """A decoded float rounded to f16, bf16, f32, f64 or tf32, with `.satfinite`, `.relu`, `.ftz`, `.sat`."""
     name = "f32" if to == "tf32" else to
     if v.kind == "nan":
-        code = v.code if to == "f64" and v.code >> 52 & 0x7FF == 0x7FF else nan_of(name, [])
+        code = v.code
     elif v.kind == "inf":
         code = infinity(name, v.negative)
     elif to == "tf32":
         code = round_tf32(v, mode)
     else:
         code = encode(v.size, v.negative, name, mode)
-    if "satfinite" in words and decode(code, name).kind == "inf":
+    if v.kind != "nan" and "satfinite" in words and decode(code, name).kind == "inf":
         code = code - (1 << 13 if to == "tf32" else 1)
+    if v.kind == "nan":
+        return 0 if "sat" in words else code
     # `.ftz` is about f32: results of f16 keep their subnormals
     return finish(code, [w for w in words if w != "ftz" or name != "f16"], name)
 
@@ -561,22 +563,33 @@ def convert(words, code):
     if isint:
         v = integer(code, source)
         return finish(encode(Fraction(abs(v)), v < 0, to, mode), words, to)
-    v = decode(flushed(code, source) if "ftz" in words and source == "f32" else code, source)
-    if v.kind == "nan" and to == "f64":
-        v.code = widen_nan(v.code, source)
+    v = decode(flushed(code, source) if "ftz" in words and source == "f32" and to != "f16" else code, source)
+    if v.kind == "nan":
+        v.code = converted_nan(v.code, words, to, source)
     integral = next((INTEGRAL[w] for w in words if w in INTEGRAL), None)
     if integral and v.kind == "finite":
         v = to_integral(v, integral)
     return narrow_float(v, to, words, mode)
 
 
-def widen_nan(code, source):
-    """What a NaN becomes in f64."""
+def converted_nan(code, words, to, source):
+    """What a NaN becomes (H200; the manual leaves it open)."""
+    rounds, ftz = any(w in words for w in (*INTEGRAL, "rn", "rz", "rm", "rp", "rna")), "ftz" in words
+    if to == source and to in ("f32", "f64") and not rounds and not ftz:
+        return code
+    if to == "f64":
+        if source == "f32" and ftz:
+            return 0x7FFFFFFFE0000000
+        e, m = SHAPES[source]
+        return (code >> (e + m)) << 63 | 0x7FF8 << 48 | (code & (1 << m) - 1) << (52 - m)
     if source == "f64":
-        return code | 1 << 51
-    if source == "f32":
-        return (code >> 31) << 63 | 0x7FF8 << 48 | (code & 0x7FFFFF) << 29
-    return 0x7FFFFFFFE0000000
+        e, m = SHAPES[to]
+        return (code >> 63) << (e + m) | ((1 << e) - 1) << m | 1 << (m - 1) | code >> (52 - m) & (1 << m) - 1
+    if (to, source) == ("f32", "bf16") and not ftz:
+        return code << 16
+    if to == "tf32":
+        return (code & ~0x1FFF) - 0x2000 * ("satfinite" in words) if "rna" in words else 0x7FFFE000
+    return CANONICAL[to]
 
 
 def convert_packed(words, codes):
@@ -586,6 +599,8 @@ def convert_packed(words, codes):
     mode = next((w for w in words if w in ("rn", "rz", "rp")), "rn")
     if source == "f32":
         values = [decode(c, "f32") for c in reversed(codes)]
+        for v in values:
+            v.code = CANONICAL.get(to.removesuffix("x2"), 0) if v.kind == "nan" else v.code
     elif source in ("f16x2", "bf16x2"):
         values = [decode(codes[0] >> 16 * i & 0xFFFF, source[:-2]) for i in (0, 1)]
     elif source == "ue8m0x2":
@@ -658,16 +673,12 @@ def video(opcode, words, codes):
         n = b & 31 if "wrap" in words else min(b, 32)
         r = a << n if opcode == "vshl" else a >> n
     elif opcode == "vmad":
-        shift = 7 if "shr7" in words else 15 if "shr15" in words else 0
-        r = (a * b + integer(codes[2], to) + ("po" in words)) >> shift
+        r = a * b + codes[2] + ("po" in words)
     else:
         r = video_step(opcode, words, a, b)
-    if "sat" in words:
-        r = clamp(r, to)
-    if second:
-        x, c = integer(r & 0xFFFFFFFF, to), integer(codes[2], to)
-        r = {"add": x + c, "min": min(x, c), "max": max(x, c)}[second]
-    return r & 0xFFFFFFFF
+    if "sat" in words:  # H200: unsigned results have a lower bound only
+        r = clamp(r, to) if to == "s32" else max(r, 0)
+    return r + (codes[2] if second else 0) & 0xFFFFFFFF
 
 
 def video_lanes(opcode, words, codes, types, second):

@@ -16,6 +16,10 @@ REFUSED = {
     r"stochastic rounding \(\.rs\) is not modelled",
     r"fma\.oob is not modelled",
     r"scaled conversions are not modelled",
+    r"conversions of \.ue5m3 are not modelled",
+    r"vmad with \.sat or a scale is not modelled",
+    r"vshl\.sat is not modelled",
+    r"min and max as second operation of a scalar video instruction are not modelled",
     r"merging a result into a part of the third operand is not modelled",
 }
 
