@@ -89,7 +89,7 @@ def alloc_with_layout(
     """Allocate shared memory and note the wgmma layout it is for."""
     if not isinstance(dtype, PtxType) or dtype.kind == "pred":
         raise error(f"shared memory needs a type of warpsmith.types, not {dtype!r}", "write e.g. smem.alloc(bf16, (64, 64))")
-    dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    dims = (shape,) if isinstance(shape, int) else tuple(shape) if isinstance(shape, (tuple, list)) else ()
     if not dims or not all(isinstance(d, int) and d > 0 for d in dims):
         raise error(f"the shape of an allocation is one or more positive ints, not {shape!r}")
     if align is not None and (not isinstance(align, int) or align < 1 or align & (align - 1)):
@@ -113,6 +113,8 @@ def wgmma_tile(
     """
     if major not in ("K", "MN"):
         raise error(f'major is "K" or "MN", not {major!r}')
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+        raise error(f"the shape of a wgmma tile is two ints, not {shape!r}", "write (M, K) for major K, (K, N) for major MN")
     rows, columns = shape
     k, other = (columns, rows) if major == "K" else (rows, columns)
     try:
@@ -135,6 +137,8 @@ def mbarrier(count: int = 1, name: str | None = None) -> MbarrierArray:
 def base(name: str | None = None) -> Reg:
     """Return a u32 register with the address of the dynamic shared memory, aligned to 1024 bytes."""
     trace = current()
+    if name is not None and (not isinstance(name, str) or not name.isidentifier()):
+        raise error(f"the dynamic shared memory is named by an identifier, not {name!r}")
     if name is not None and trace.shared.dynamic_name and name != trace.shared.dynamic_name:
         raise error(f"the dynamic shared memory is already called {trace.shared.dynamic_name}")
     if name is not None:
@@ -149,22 +153,26 @@ def base(name: str | None = None) -> Reg:
 
 
 def _word(dtype: PtxType) -> str:
+    if not isinstance(dtype, PtxType) or dtype.name == "pred":
+        raise error(f"shared memory needs a type of warpsmith.types, not {dtype!r}", "write e.g. smem.load(f32, address)")
     return dtype.name if dtype.name in ("f32", "f64") or dtype.kind in ("unsigned", "signed") else f"b{dtype.bits}"
 
 
 def load(dtype: PtxType, address_: object) -> Reg:
     """Load one value of `dtype` from shared memory."""
     trace = current()
+    word = _word(dtype)
     result = trace.new(dtype)
-    trace.emit(f"ld.shared.{_word(dtype)}", (result, address(address_)))
+    trace.emit(f"ld.shared.{word}", (result, address(address_)))
     return result
 
 
 def store(dtype: PtxType, address_: object, value: object) -> None:
     """Store one value of `dtype` to shared memory."""
     trace = current()
+    word = _word(dtype)
     if not isinstance(value, Reg):
         register = trace.new(dtype)
         move(register, value)
         value = register
-    trace.emit(f"st.shared.{_word(dtype)}", (address(address_), value))
+    trace.emit(f"st.shared.{word}", (address(address_), value))

@@ -14,12 +14,14 @@ from warpsmith.base.errors import KernelError, Problem
 from warpsmith.base.source import Place, Source, Span
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import FrameType, TracebackType
 
-__all__ = ["error", "place_error", "shown_path", "user_frame", "user_place"]
+__all__ = ["error", "misuse", "place_error", "shown_path", "user_frame", "user_place"]
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _ROOMS = ("base" + os.sep, "dsl" + os.sep, "ptx" + os.sep, "reg.py", "smem.py", "debugkit")
+
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 
 _internal: dict[str, bool] = {}
 """file name of a code object -> whether it belongs to the DSL."""
@@ -72,21 +74,21 @@ def shown_path(filename: str) -> str:
     return path[len(here) :] if path.startswith(here) else path
 
 
-def _span(frame: FrameType) -> Span | None:
+def _span(frame: FrameType, at_line: int, at_instruction: int) -> Span | None:
     filename = frame.f_code.co_filename
     lines = linecache.getlines(filename, frame.f_globals)
-    if not lines or not 0 < frame.f_lineno <= len(lines):
+    if not lines or not 0 < at_line <= len(lines):
         return None
     source = Source("".join(lines), shown_path(filename))
     positions = list(frame.f_code.co_positions())
-    at = frame.f_lasti // 2
+    at = at_instruction // 2
     line, end_line, column, end_column = positions[at] if at < len(positions) else (None, None, None, None)
     if line is None or column is None or end_column is None or end_line is None:
-        line = end_line = frame.f_lineno
+        line = end_line = at_line
         text = lines[line - 1]
         column, end_column = len(text) - len(text.lstrip()), len(text.rstrip())
-    elif line != frame.f_lineno:
-        line, column, end_line, end_column = frame.f_lineno, 0, frame.f_lineno, len(lines[frame.f_lineno - 1].rstrip())
+    elif line != at_line:
+        line, column, end_line, end_column = at_line, 0, at_line, len(lines[at_line - 1].rstrip())
     # co_positions counts bytes of UTF-8, spans count characters
     column = len(lines[line - 1].encode()[:column].decode(errors="replace"))
     end_column = len(lines[end_line - 1].encode()[:end_column].decode(errors="replace"))
@@ -98,7 +100,24 @@ def _span(frame: FrameType) -> Span | None:
 def error(message: str, hint: str = "") -> KernelError:
     """Build the `KernelError` of the call the user is making: message, file:line, source line with caret, hint."""
     frame = user_frame()
-    return _error(_span(frame), frame.f_code.co_filename, frame.f_lineno, message, hint)
+    return _error(_span(frame, frame.f_lineno, frame.f_lasti), frame.f_code.co_filename, frame.f_lineno, message, hint)
+
+
+def misuse(caught: Exception) -> KernelError | None:
+    """Build the `KernelError` of a slip inside the DSL that a wrong argument caused; None if the user's own code raised it."""
+    user: TracebackType | None = None
+    at = caught.__traceback__
+    while at is not None and at.tb_next is not None:
+        name = at.tb_frame.f_code.co_filename
+        if not _is_internal(name) and not name.startswith(_LIBRARY):
+            user = at if _is_internal(at.tb_next.tb_frame.f_code.co_filename) else None
+        at = at.tb_next
+    last = at.tb_frame.f_code.co_filename if at is not None else ""
+    if user is None or not (_is_internal(last) or last.startswith(_LIBRARY)):
+        return None
+    frame = user.tb_frame
+    span = _span(frame, user.tb_lineno, user.tb_lasti)
+    return _error(span, frame.f_code.co_filename, user.tb_lineno, f"an argument of this call has the wrong type: {caught}", "")
 
 
 def place_error(place: Place, message: str, hint: str = "") -> KernelError:

@@ -13,7 +13,7 @@ from warpsmith.assembly.ptx.module import Module
 from warpsmith.assembly.ptx.printer import print_module
 from warpsmith.assembly.ptx.tree import Directive, Function, Parameter, Pragma, Variable
 from warpsmith.base.arch import first_ptx_version, parse_arch
-from warpsmith.base.place import place_error
+from warpsmith.base.place import misuse, place_error
 from warpsmith.base.source import Place
 from warpsmith.dsl.finish import check_finished
 from warpsmith.dsl.locations import with_locations
@@ -98,8 +98,14 @@ def _run(
         if trace.dynamic_name:
             trace.shared.dynamic_name = trace.dynamic_name
             trace.declare_variable(trace.dynamic_name, "shared")
-        with _collector_paused():
-            fn(*tensors, **template)
+        try:
+            with _collector_paused():
+                fn(*tensors, **template)
+        except (AttributeError, TypeError, ValueError, KeyError, IndexError, OverflowError) as e:
+            wrong = misuse(e)
+            if wrong is None:
+                raise
+            raise wrong from e
         check_finished(trace)
     return _assemble(fn, c, arch, trace, tensors)
 

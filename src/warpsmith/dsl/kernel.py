@@ -201,11 +201,16 @@ def kernel(
         major, minor = first_ptx_version(arch)
         raise InputError(f"PTX {version[0]}.{version[1]} does not have {arch}; the first version is {major}.{minor}")
     for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
+        if specs is not None and not isinstance(specs, (tuple, list)):
+            raise InputError(f"kernel: {what} is a tuple of Tiles, not {type(specs).__name__}; a single one is written (tile,)")
         for t in specs or ():
             if not isinstance(t, Tile):
                 raise InputError(f"kernel: {what} holds Tiles, got {t!r}")
     if not isinstance(smem, int) or smem < 0:
         raise InputError(f"kernel: smem is a number of bytes, not {smem!r}")
+    for what, pairs in (("raw_params", raw_params), ("raw_directives", raw_directives)):
+        if pairs is not None and not all(isinstance(p, (tuple, list)) and len(p) == 2 for p in pairs):
+            raise InputError(f"kernel: {what} is a list of pairs, not {pairs!r}")
     configuration = Configuration(
         arch=arch, version=None if version is None else (version[0], version[1]), in_specs=tuple(in_specs or ()),
         out_specs=tuple(out_specs or ()), grid=grid if grid is None or callable(grid) else triple("grid", grid),

@@ -14,6 +14,8 @@ __all__ = ["Dimensions", "Special", "ctaid_x", "ctaid_y", "special", "sreg"]
 
 def sreg(name: str) -> Reg:
     """Copy the special register called `name` (`%laneid`, `%clusterid.x`, …) into a fresh register and return that."""
+    if not isinstance(name, str):
+        raise error(f"a special register is named by text, not {type(name).__name__}", 'write e.g. ptx.sreg("%laneid")')
     full = name if name.startswith("%") else f"%{name}"
     found = special_register(full)
     if found is None or found.vector > 1:

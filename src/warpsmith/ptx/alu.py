@@ -18,10 +18,14 @@ __all__ = ["add", "and_", "cvt", "ld", "mad", "mov", "mul", "not_", "or_", "selp
 Pred = Reg | NegPred | None
 
 
-def _emit(mnemonic: str, dtype: PtxType, operands: Sequence[object], pred: Pred) -> None:
+def _type(dtype: PtxType) -> PtxType:
     if not isinstance(dtype, PtxType):
-        raise error(f"the first argument is a type of warpsmith.types, not {dtype!r}", "write e.g. ptx.add(u32, d, a, b)")
-    current().emit(f"{mnemonic}.{dtype.name}", operands, pred)
+        raise error(f"a type of warpsmith.types is needed, not {type(dtype).__name__}", "write e.g. ptx.add(u32, d, a, b)")
+    return dtype
+
+
+def _emit(mnemonic: str, dtype: PtxType, operands: Sequence[object], pred: Pred) -> None:
+    current().emit(f"{mnemonic}.{_type(dtype).name}", operands, pred)
 
 
 def mov(dtype: PtxType, dst: Reg, src: object, *, pred: Pred = None) -> None:
@@ -64,8 +68,7 @@ def mad(*args: object, mode: str = "lo", pred: Pred = None) -> Reg | None:
 
 def shl(dtype: PtxType, dst: Reg, a: object, b: object, *, pred: Pred = None) -> None:
     """Emit `shl.dtype dst, a, b`; shl exists for b16, b32, b64, so other types shift as those."""
-    name = f"b{dtype.bits}" if isinstance(dtype, PtxType) else ""
-    current().emit(f"shl.{name}", (dst, a, b), pred)
+    current().emit(f"shl.b{_type(dtype).bits}", (dst, a, b), pred)
 
 
 def shr(dtype: PtxType, dst: Reg, a: object, b: object, *, pred: Pred = None) -> None:
@@ -74,7 +77,7 @@ def shr(dtype: PtxType, dst: Reg, a: object, b: object, *, pred: Pred = None) ->
 
 
 def _bits(dtype: PtxType) -> str:
-    return "pred" if dtype.name == "pred" else f"b{dtype.bits}"
+    return "pred" if _type(dtype).name == "pred" else f"b{dtype.bits}"
 
 
 def and_(dtype: PtxType, dst: Reg, a: object, b: object, *, pred: Pred = None) -> None:
@@ -113,7 +116,7 @@ def cvt(
 ) -> None:  # fmt: skip
     """Emit `cvt{.rounding}{.ftz}{.sat}.dst_type.src_type dst, src` (two sources for packed results)."""
     mods = "".join([f".{rounding}" if rounding else "", ".ftz" if ftz else "", ".sat" if sat else ""])
-    _emit(f"cvt{mods}.{dst_type.name}", src_type, (dst, *src), pred)
+    _emit(f"cvt{mods}.{_type(dst_type).name}", src_type, (dst, *src), pred)
 
 
 def _vector(value: object) -> str:

@@ -35,6 +35,8 @@ def tensor_address(tensor: object, coord: Coordinates | int | Reg, rank: int, ex
             f"the TMA descriptor of {of.name} has {of.tile.tma_rank} dimensions, and this copies {rank}",
             f"write tensor_{of.tile.tma_rank}d, or give the Tile tma_rank={rank}",
         )
+    if not isinstance(coord, (int, Reg, tuple, list)):
+        raise error(f"coord is a tuple of ints and registers, not {type(coord).__name__}", "innermost dimension first")
     coords = [coord] if isinstance(coord, (int, Reg)) else list(coord)
     if len(coords) != rank + extra:
         raise error(f"{len(coords)} coordinates where {rank + extra} are needed", "innermost dimension first")
@@ -147,8 +149,8 @@ class TensorForms:
         self, rank: int, dst: object, src: object, coord: Coordinates, offsets: Coordinates, mbar: object, cta_group: int,
         multicast_mask: int | Reg | None, pred: Pred,
     ) -> None:  # fmt: skip
-        if len(offsets) != rank - 2:
-            raise error(f"im2col of {rank} dimensions has {rank - 2} offsets, not {len(offsets)}")
+        if not isinstance(offsets, (tuple, list)) or len(offsets) != rank - 2:
+            raise error(f"im2col of {rank} dimensions has {rank - 2} offsets, not {offsets!r}")
         source = tensor_address(src, coord, rank)
         load("shared::cluster", "im2col", rank, dst, source, mbar, cta_group, multicast_mask, offsets, pred)
 

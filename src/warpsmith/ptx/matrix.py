@@ -21,6 +21,8 @@ _STORE_SHAPES = {"m8n8": "b16", "m16n8": "b8"}
 def _words(what: str, layout: str, trans: bool, shape: str, shapes: dict[str, str]) -> tuple[str, int, bool, list[str]]:
     """Split a layout such as `x4`, `m8n8.x4`, `x2.trans`: (shape, matrices, transposed, types)."""
     count, types = 0, []
+    if not isinstance(layout, str) or not isinstance(shape, str):
+        raise error(f"{what}: layout and shape are text, not {layout!r} and {shape!r}", 'write layout="x4"')
     for word in layout.split("."):
         if word in shapes:
             shape = word

@@ -17,9 +17,15 @@ __all__ = ["declare", "file_", "loc", "pragma", "raw", "var"]
 _WRAP = ".version 9.0\n.target sm_90a\n.address_size 64\n.entry raw()\n{{\n{}\n}}\n"
 
 
+def _check_text(what: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise error(f"{what} takes PTX text, not {type(text).__name__}", 'write e.g. ptx.raw("membar.gl;")')
+
+
 def raw(text: str) -> None:
     """Read PTX statements and put them here. Names in them mean the registers and variables of those names."""
     trace = current()
+    _check_text("ptx.raw", text)
     body = text.strip()
     if body and body[-1] not in ";:}":
         body += ";"
@@ -34,6 +40,7 @@ def raw(text: str) -> None:
 def declare(text: str) -> None:
     """Read module-level PTX (variables, functions, prototypes, aliases) and put it in front of the kernel."""
     trace = current()
+    _check_text("ptx.declare", text)
     try:
         module = parse(f".version {max(trace.version, (9, 0))[0]}.0\n.target sm_90a\n.address_size 64\n{text}\n")
     except (PtxError, InputError) as e:
@@ -58,6 +65,8 @@ def var(
 
     Variables of the spaces global and const, and those with a linking, stand at module level, the others here.
     """
+    if not isinstance(dtype, PtxType):
+        raise error(f"a variable needs a type of warpsmith.types, not {type(dtype).__name__}")
     if state_space not in _SPACES:
         raise error(f"unknown state space {state_space!r}", f"write one of {', '.join(_SPACES)}")
     if linking not in (None, "extern", "visible", "weak", "common"):
@@ -89,12 +98,14 @@ def pragma(value: str) -> None:
 
 def file_(file_idx: int, filename: str) -> None:
     """Name a source file for `ptx.loc`."""
+    if not isinstance(file_idx, int) or not isinstance(filename, str):
+        raise error("ptx.file_ takes a number and a file name", 'write ptx.file_(1, "kernel.py")')
     current().files[file_idx] = filename
 
 
 def loc(file_idx: int, line: int, col: int = 0) -> None:
     """Give the following instructions this source line instead of their Python line."""
     trace = current()
-    if file_idx not in trace.files:
+    if not isinstance(line, int) or not isinstance(file_idx, int) or file_idx not in trace.files:
         raise error(f"ptx.loc: no file {file_idx}", f'name it first: ptx.file_({file_idx}, "kernel.py")')
     trace.forced_place = Place(trace.files[file_idx], line, col)

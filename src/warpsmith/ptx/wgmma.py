@@ -102,7 +102,7 @@ def _from_layout(base: object, layout: GmmaLayout, byte_offset: int) -> Reg:
 
 def auto_descriptor(smem_base: object, *, dtype: PtxType, shape: tuple[int, int], major: str | int | Major) -> Reg:
     """Return the descriptor of a tile: `shape` is (M or N, K) for major K, (K, M or N) for major MN."""
-    kind = major if isinstance(major, Major) else Major(major) if isinstance(major, int) else Major.__members__.get(major)
+    kind = {"K": Major.K, "MN": Major.MN, 0: Major.K, 1: Major.MN, Major.K: Major.K, Major.MN: Major.MN}.get(major)
     if kind is None:
         raise error(f'major is "K" or "MN", not {major!r}')
     k, other = (shape[1], shape[0]) if kind is Major.K else (shape[0], shape[1])

@@ -346,3 +346,30 @@ def test_wgmma_arguments_have_effect_or_are_refused(mistake, arguments, message)
         )  # fmt: skip
 
     assert f"error: {message}" in mistake(body)
+
+
+def test_wrong_python_types_end_at_the_users_line(mistake):
+    def body():
+        ptx.mma.sync(
+            shape=3,
+            dtype_d=f32,
+            dtype_a=bf16,
+            dtype_b=bf16,
+            dtype_c=f32,
+            d=[],
+            a=[],
+            b=[],
+            c=[],  # type: ignore[arg-type]
+        )
+
+    lines = mistake(body).splitlines()
+    assert lines[0] == "test_mistakes.py: error: an argument of this call has the wrong type: object of type 'int' has no len()"
+    assert lines[1].strip() == "ptx.mma.sync("
+
+
+def test_the_users_own_exceptions_stay_what_they_are():
+    def body():
+        ptx.kloop(2, body=lambda: {}["missing"])
+
+    with pytest.raises(KeyError):
+        kernel(body).ptx()
