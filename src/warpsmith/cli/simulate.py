@@ -11,8 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from warpsmith.assembly.ptx import parse_file
-from warpsmith.assembly.ptx.check import check
-from warpsmith.base.errors import InputError, PtxError
+from warpsmith.base.errors import InputError
 from warpsmith.cli.counters import counters_json, counters_table
 from warpsmith.cli.launch import entry_name, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
@@ -92,8 +91,6 @@ def _run_ptx(
     if parameters:
         raise InputError(f"{target}: PTX has no parameters to set; -p is for kernels written in Python")
     module = parse_file(target)
-    if problems := check(module):
-        raise PtxError(problems)
     entry = entry_name(module, options.pop("kernel", None), target)
     grid = options.pop("grid", "1")
     shape = launch_shape(module, entry, grid, options.pop("block", None), options.pop("cluster", None), target)

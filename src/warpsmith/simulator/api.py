@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from warpsmith.assembly.ptx import Module, parse
+from warpsmith.assembly.ptx.check import check as problems_of
 from warpsmith.base.device import DeviceModel, device, device_for
-from warpsmith.base.errors import CapabilityError, InputError
+from warpsmith.base.errors import CapabilityError, InputError, PtxError
 from warpsmith.simulator.arguments import Arguments, ptr
 from warpsmith.simulator.counters import Counters
 from warpsmith.simulator.engine import Engine
@@ -78,10 +79,13 @@ def simulate(
     """Run `kernel` of `module` and return outputs, findings and counters. Array arguments are updated in place.
 
     `args`: numpy arrays and CPU tensors (pointers), `ptr(array, offset)`, ints, floats, bytes, `TensorMap`. `progress` is
-    called with (CTAs ended, CTAs of the grid). Raise `InputError` for unusable arguments, `CapabilityError` for what is not
-    modelled; never for findings. Ctrl-C ends the run with `completed=False` and what was done so far.
+    called with (CTAs ended, CTAs of the grid). Raise `PtxError` for a module that is not legal PTX, `InputError` for unusable
+    arguments, `CapabilityError` for what is not modelled; never for findings. Ctrl-C ends the run with `completed=False` and
+    what was done so far.
     """
     tree = parse(module) if isinstance(module, str) else module
+    if problems := problems_of(tree):
+        raise PtxError(problems)
     entry = _entry(tree, kernel)
     model = _device(device, tree)
     if jobs != 1:

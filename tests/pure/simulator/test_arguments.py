@@ -92,7 +92,7 @@ def test_read_only_arrays_may_be_read_but_not_written():
 
 
 def test_what_is_not_modelled_is_refused_by_name():
-    text = TEXT.replace("ret; }", "multimem.red.global.add.u32 [%rd1], %r1; ret; }", 1)
+    text = TEXT.replace("ret; }", "multimem.red.global.add.u32 [%rd1], %r1; ret; }", 1).replace(".version 8.0", ".version 8.1")
     with pytest.raises(CapabilityError) as caught:
         simulate(text, kernel="add", grid=1, block=32, args=[A, 1, 2.0, STRUCT])
     assert str(caught.value).startswith("<string>:8:")

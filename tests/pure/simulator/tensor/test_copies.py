@@ -249,8 +249,11 @@ L: bar.sync 0;
     assert (out != data).any()
 
 
+COPY = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%rd1],"
+
+
 @pytest.mark.parametrize(("change", "message"), [
-    (("512, [%r2];\n", "500, [%r2];\n"), "a bulk copy of 500 bytes: the size must be a multiple of 16"),
+    ((f"{COPY} 512", f"mov.u32 %r9, 500; {COPY} %r9"), "a bulk copy of 500 bytes: the size must be a multiple of 16"),
     (("[%r1], [%rd1], 512", "[%r1+8], [%rd1], 512"), "of 16 bytes at shared address 0x408, which is no multiple of 16"),
     (("[%r1], [%rd1], 512", "[%r1], [%rd1], 528"), "crosses the end"),
 ])  # fmt: skip

@@ -179,7 +179,11 @@ ARRIVE = " @!%p1 mbarrier.arrive.shared::cta.b64 _, [%r1];"
             "uninitialised-barrier",
             "mbarrier [0x400] is initialised again while in use: mbarrier [0x400] phase 0 lacks 1 of 2",
         ),
-        (INIT.format(count=0), "uninitialised-barrier", "mbarrier.init with a count of 0; 1 to 1048575 are possible"),
+        (
+            " mov.u32 %r9, 0;" + INIT.format(count="%r9"),
+            "uninitialised-barrier",
+            "mbarrier.init with a count of 0; 1 to 1048575 are possible",
+        ),
         (
             INIT.format(count=1) + " mbarrier.arrive.shared::cta.b64 _, [%r1];",
             "over-arrival",

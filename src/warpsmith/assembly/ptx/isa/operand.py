@@ -131,7 +131,7 @@ def _space(ref: str, values: Mapping[str, Value]) -> str | None:
         return space if isinstance(space, str) else None
     if ref in values and not isinstance(values[ref], bool):  # a flag may be called like a space
         value = values[ref]
-        return value if isinstance(value, str) else None
+        return value if isinstance(value, str) else ref if value else None  # a flag such as .shared::cluster is the space
     return None if ref == "generic" else ref
 
 
