@@ -50,4 +50,9 @@ def availability(match: Match, version: tuple[int, int], arch: str) -> Complaint
             )
         if need.arch is not None and not need.arch.allows(parse_arch(arch)):
             return Complaint(f"`{what}` needs {need.arch}, the target is {arch}", None, f"compile for one of {need.arch}")
+    gone = match.row.removed
+    if gone is not None and match.row.gone(version, parse_arch(arch)):
+        since = f"PTX {gone.ptx[0]}.{gone.ptx[1]}" if gone.ptx else "PTX"
+        message = f"{since} removed `{match.mnemonic}` for {gone.arch}, the module is {version[0]}.{version[1]} for {arch}"
+        return Complaint(message, None, f"use the form with `.sync`: `{match.row.opcode}.sync`")
     return None

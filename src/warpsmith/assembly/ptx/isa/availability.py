@@ -38,18 +38,29 @@ def lowest(form: Match | Row, supported: Iterable[str] = ARCHITECTURES) -> tuple
     among = set(supported)
     for arch in architectures(form):
         if arch in among:
-            return max(version(form), first_ptx_version(arch)), arch
+            ptx = max(version(form), first_ptx_version(arch))
+            if not _row(form).gone(ptx, parse_arch(arch)):
+                return ptx, arch
     return None
 
 
 def missing(form: Match, ptx: tuple[int, int], arch: str) -> Iterator[Need]:
-    """Yield what `form` needs beyond a module of version `ptx` for `arch`: nothing when it may be used there."""
+    """Yield what `form` needs beyond a module of version `ptx` for `arch`: nothing when it may be used there.
+
+    A form that PTX has removed by then needs an older version (`form.row.removed` says which).
+    """
     target = parse_arch(arch)
     for need in form.needs:
         newer = need.ptx if need.ptx and need.ptx > ptx else None
         other = need.arch if need.arch and not need.arch.allows(target) else None
         if newer or other:
             yield Need(need.what, newer, other)
+    if form.row.gone(ptx, target):
+        yield Need(f"older PTX for {form.row.opcode}")
+
+
+def _row(form: Match | Row) -> Row:
+    return form.row if isinstance(form, Match) else form
 
 
 def _needs(form: Match | Row) -> Iterable[Need]:

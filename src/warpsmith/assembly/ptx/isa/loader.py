@@ -152,6 +152,7 @@ class Table:
             cells["section"][0],
             tuple(keys["rule"].split(",")) if "rule" in keys else (),
             keys.get("refused", ""),
+            _removal(keys.get("removed")),
             f"{file}:{cells['pattern'][1]}",
             frozenset(w for e in elements for w in e.words),
             frozenset(literals),
@@ -245,12 +246,18 @@ def _needs(word: str, text: str | None, offset: int) -> tuple[Need, ...]:
     return (Need(f".{word}", _version(version) if version else None, _requirement(arch, offset) if arch else None),)
 
 
+def _removal(text: str | None) -> Need | None:
+    return _needs("removed", text, 0)[0] if text else None
+
+
 def _key(text: str, had: Mapping[str, str]) -> dict[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not value or name not in ("rule", "refused"):
-        raise BadColumnError(0, f"not a key: {text!r}; write rule=name or refused=reason")
+    if not equals or not value or name not in ("rule", "refused", "removed"):
+        raise BadColumnError(0, f"not a key: {text!r}; write rule=name, refused=reason or removed=6.4/sm_70+")
     if name in had:
         raise BadColumnError(0, f"key {name!r} twice")
+    if name == "removed":
+        _removal(value)
     if name == "rule":
         for one in value.split(","):
             if one not in RULES:

@@ -11,7 +11,7 @@ from warpsmith.base.ptx_types import TYPES, PtxType
 
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa.operand import OperandSlot, OperandSpec, Value
-    from warpsmith.base.arch import Requirement
+    from warpsmith.base.arch import Arch, Requirement
 
 __all__ = ["Element", "Match", "Need", "Row", "fit"]
 
@@ -57,6 +57,8 @@ class Row:
     rules: tuple[str, ...] = ()
     refused: str = ""
     """Why the simulator refuses it by name; empty when it does not."""
+    removed: Need | None = None
+    """From which PTX version on, and for which architectures, it is gone."""
     place: str = ""
     """`file:line` of the table."""
     words: frozenset[str] = field(default=frozenset(), repr=False)
@@ -65,6 +67,11 @@ class Row:
     """Literals the pattern must use."""
     literal_type: PtxType | None = None
     """The last literal that names a type: the type of operands that state none when there is no choice `type`."""
+
+    def gone(self, ptx: tuple[int, int], arch: Arch) -> bool:
+        """Say whether a module of that PTX version for that architecture has lost this row again."""
+        r = self.removed
+        return r is not None and (r.ptx is None or ptx >= r.ptx) and (r.arch is None or r.arch.allows(arch))
 
     def __str__(self) -> str:
         return f"{self.pattern} {self.operands_text}"

@@ -65,3 +65,13 @@ def test_the_plain_architecture_does_not_have_what_its_suffix_has():
     (form,) = match("wgmma.fence.sync.aligned")
     assert [n.what for n in missing(form, (8, 0), "sm_90")] == ["wgmma"]
     assert list(missing(form, (8, 0), "sm_90a")) == []
+
+
+def test_a_removed_form_lives_on_in_old_modules():
+    (form,) = match("shfl.down.b32")
+    assert lowest(form) == ((4, 0), "sm_50")
+    assert lowest(form, ["sm_75", "sm_80"]) == ((6, 3), "sm_75")
+    assert lowest(form, ["sm_80"]) is None
+    assert list(missing(form, (9, 5), "sm_61")) == []
+    assert list(missing(form, (6, 3), "sm_75")) == []
+    assert [n.what for n in missing(form, (6, 4), "sm_75")] == ["older PTX for shfl"]
