@@ -9,7 +9,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # importing `typing` for the real one would take most of the time of `import warpsmith`
 if TYPE_CHECKING:
-    from warpsmith import findings, ptx, reg, smem, specs, types, wgmma_layout
+    from warpsmith import findings, ptx, reg, smem, specs, testing, types, wgmma_layout
     from warpsmith.base.layout import Layout
     from warpsmith.base.tile import Tile
     from warpsmith.dsl.arch import detect_arch
@@ -21,7 +21,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "__version__", "detect_arch", "findings", "intrinsic",
-    "kernel", "ptr", "ptx", "reg", "simulate", "smem", "specs", "types", "wgmma_layout",
+    "kernel", "ptr", "ptx", "reg", "simulate", "smem", "specs", "testing", "types", "wgmma_layout",
 ]  # fmt: skip
 
 _MODULES = ("debugkit", "findings", "kernels", "ptx", "reg", "smem", "specs", "testing", "types", "wgmma_layout")
