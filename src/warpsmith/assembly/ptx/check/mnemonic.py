@@ -53,6 +53,10 @@ def availability(match: Match, version: tuple[int, int], arch: str) -> Complaint
     gone = match.row.removed
     if gone is not None and match.row.gone(version, parse_arch(arch)):
         since = f"PTX {gone.ptx[0]}.{gone.ptx[1]}" if gone.ptx else "PTX"
-        message = f"{since} removed `{match.mnemonic}` for {gone.arch}, the module is {version[0]}.{version[1]} for {arch}"
-        return Complaint(message, None, f"use the form with `.sync`: `{match.row.opcode}.sync`")
+        where = f" for {gone.arch}" if gone.arch else ""
+        message = f"{since} removed `{match.mnemonic}`{where}, the module is {version[0]}.{version[1]} for {arch}"
+        hint = (
+            "write the form with `.sync`" if "sync" not in match.row.words else "leave out what was removed, or write older PTX"
+        )
+        return Complaint(message, None, hint)
     return None
