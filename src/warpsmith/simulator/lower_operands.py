@@ -157,10 +157,8 @@ class OperandLowering:
                 return Pair(self.value(operand.first, slot.type), self.value(operand.second, slot.pair.type))
             return Pair(self.value(operand, slot.type), None)
         lowered = self.value(operand, slot.type)
-        if slot.count is not None and slot.count > 1 and not isinstance(lowered, Vector):
-            return lowered
-        if slot.count == 1 and isinstance(lowered, Vector):
-            return lowered
+        if slot.count in (None, 1) and isinstance(lowered, Vector) and len(lowered.items) == 1:
+            return lowered.items[0]  # `{%r1}` stands for `%r1`
         return lowered
 
     def parts(self, register: Reg, count: int) -> list[Reg]:
