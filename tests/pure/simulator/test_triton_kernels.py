@@ -1,4 +1,4 @@
-"""Kernels that Triton compiled (tests/data/triton/kernels.py), against numpy. Their last two parameters are scratch pointers."""
+"""Kernels that Triton compiled (tests/data/triton/kernels.py), against numpy; the last two parameters are scratch pointers."""
 
 import lzma
 from functools import cache
