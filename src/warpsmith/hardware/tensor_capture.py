@@ -1,0 +1,114 @@
+"""Capture what a GPU's tensor cores and tensor copies do, and compare it with the simulator, bit for bit.
+
+python -m warpsmith.hardware.tensor_capture build --arch sm_90a --cubins DIR     (needs ptxas)
+python -m warpsmith.hardware.tensor_capture run --cubins DIR --out OUT           (needs the GPU, numpy, ml_dtypes)
+python -m warpsmith.hardware.tensor_capture compare OUT/tensor.npz
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from warpsmith.assembly.ptx import parse
+from warpsmith.base.errors import InputError, WarpsmithError
+from warpsmith.hardware.gpu_run import prepare
+from warpsmith.hardware.tensor_programs import TensorProgram, tensor_programs
+from warpsmith.simulator.api import simulate
+from warpsmith.toolchain.ptxas import compile_ptx
+
+__all__ = ["compare", "main", "simulated"]
+
+
+def build(arch: str, folder: Path) -> str:
+    """Compile every program into `folder/tensor.zip`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    every = tensor_programs()
+    with zipfile.ZipFile(folder / "tensor.zip", "w", zipfile.ZIP_DEFLATED) as z:
+        for i, p in enumerate(every):
+            z.writestr(f"{i}.cubin", compile_ptx(p.text, arch, name=p.name).cubin)
+        z.writestr("manifest.json", json.dumps({"arch": arch, "names": [p.name for p in every]}))
+    return f"{len(every)} programs"
+
+
+def run(folder: Path, out: Path) -> str:
+    """Run `folder/tensor.zip` and write `out/tensor.npz`: the output of each program by name."""
+    out.mkdir(parents=True, exist_ok=True)
+    known = {p.name: p for p in tensor_programs()}
+    results: dict[str, np.ndarray] = {}
+    try:
+        z = zipfile.ZipFile(folder / "tensor.zip")
+    except (OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"{folder / 'tensor.zip'} cannot be read: {error}; make it with `tensor_capture build`") from error
+    with z:
+        for i, name in enumerate(json.loads(z.read("manifest.json"))["names"]):
+            p = known[name]
+            args = p.arguments()
+            ready = prepare(z.read(f"{i}.cubin"), "k", grid=(1, 1, 1), block=(p.block, 1, 1), args=args)
+            ready.run()
+            ready.free()
+            results[name] = args[0]
+    np.savez_compressed(out / "tensor.npz", **results)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    report = compare(out / "tensor.npz")
+    (out / "tensor.txt").write_text(report + "\n")
+    return f"{len(results)} programs\n{report}"
+
+
+def simulated(p: TensorProgram) -> np.ndarray:
+    """Return what the simulator computes for a program."""
+    args = p.arguments()
+    r = simulate(parse(p.text), kernel="k", grid=(1, 1, 1), block=(p.block, 1, 1), args=args, check=False, numerics="exact")
+    if not r.completed:
+        raise WarpsmithError(f"{p.name} did not complete: {'; '.join(str(f) for f in r.findings)}")
+    return args[0]
+
+
+def compare(path: Path) -> str:
+    """Compare a capture with the simulator; return a report that begins with the number of programs that differ."""
+    try:
+        captured = dict(np.load(path))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is not a tensor capture: {error}") from error
+    lines: list[str] = []
+    every = [p for p in tensor_programs() if p.name in captured]
+    for p in every:
+        ours, theirs = simulated(p).reshape(-1), captured[p.name].reshape(-1)
+        bad = np.flatnonzero(ours != theirs)
+        if bad.size:
+            shown = "; ".join(
+                f"[{i}] {int(theirs[i]):x}, simulator {int(ours[i]):x}" for i in bad[:: max(1, bad.size // 6)][:6]
+            )
+            lines.append(f"{p.name}: {bad.size} of {ours.size} differ: {shown}")
+    return "\n".join([f"{len(every)} programs, {len(lines)} differ", *lines])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; return its exit code."""
+    parser = argparse.ArgumentParser(prog="tensor_capture", description="Capture tensor cores and tensor copies of a GPU.")
+    parser.add_argument("action", choices=("build", "run", "compare"))
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--arch", default="sm_90a")
+    parser.add_argument("--cubins", type=Path, default=Path("cubins"))
+    parser.add_argument("--out", type=Path, default=Path())
+    given = parser.parse_args(arguments)
+    try:
+        if given.action == "build":
+            text = build(given.arch, given.cubins)
+        elif given.action == "run":
+            text = run(given.cubins, given.out)
+        else:
+            text = compare(given.file or Path("tensor.npz"))
+    except WarpsmithError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    sys.stdout.write(text + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

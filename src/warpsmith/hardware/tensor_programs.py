@@ -1,0 +1,256 @@
+"""Programs that show what tensor cores and tensor copies do: the same PTX and inputs for a GPU and for the simulator.
+
+Inputs come from fixed seeds; every program writes its first argument. Results of products are raw accumulator registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, final
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.simulator.matrix_descriptor import MatrixDescriptor, encode
+from warpsmith.simulator.operand_values import WIDTH
+from warpsmith.simulator.tensormap import TensorMap
+
+__all__ = ["TensorProgram", "tensor_programs"]
+
+Array = NDArray[Any]
+IMAGE = 32768
+"""Bytes of shared memory that wgmma programs fill."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorProgram:
+    """A kernel `k` with its arguments; the first is the output."""
+
+    name: str
+    text: str
+    arguments: Callable[[], list[Any]]
+    block: int = 128
+
+
+def _source(parameters: str, body: str) -> str:
+    return f""".version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out, {parameters})
+{{
+ .reg .b32 %r<300>; .reg .b64 %rd<40>; .reg .f64 %fd<40>; .reg .pred %p<10>; .reg .b32 %t; .reg .b64 %out;
+ mov.u32 %t, %tid.x; ld.param.u64 %out, [out];
+{body}
+ ret;
+}}
+"""
+
+
+def _bits(type_: str, count: int, seed: int) -> Array:
+    """Return `count` random elements as unsigned bits: normal numbers over a wide range of exponents, or any integer."""
+    rng = np.random.default_rng(seed)
+    if type_ in ("u8", "s8", "u4", "s4", "b1"):
+        return rng.integers(0, 256, count, dtype=np.uint8)
+    value = rng.standard_normal(count) * 2.0 ** rng.integers(-6, 7, count)
+    dtype: Any = {
+        "f16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
+        "tf32": np.float32, "f32": np.float32, "f64": np.float64,
+    }[type_]  # fmt: skip
+    held = value.astype(np.float32).astype(dtype) if type_ != "f64" else value
+    return held.view(f"u{held.dtype.itemsize}")
+
+
+# --- wgmma ------------------------------------------------------------------------------------------------------------
+
+
+def _wgmma(
+    name: str, shape: str, types: tuple[str, str, str], a: int | None, b: int, tail: str, repeats: int = 2
+) -> TensorProgram:
+    """One product `repeats` times into the same accumulators; `a` None takes A from registers."""
+    n = int(shape[4:].partition("k")[0])
+    count = n // 4 if types[0] == "f16" else n // 2
+    d = ", ".join(f"%r{i}" for i in range(count))
+    left = "{%r200, %r201, %r202, %r203}" if a is None else "%rd10"
+    load = "".join(f" ld.global.b32 %r{200 + i}, [%rd6+{512 * i}];\n" for i in range(4))
+    zero = "".join(f" mov.b32 %r{i}, 0;\n" for i in range(count))
+    popc = ".and.popc" if types[1] == "b1" else ""
+    product = f" wgmma.mma_async.sync.aligned.{shape}.{'.'.join(types)}{popc} {{{d}}}, {left}, %rd11, %p2{tail};\n"
+    store = "".join(f" st.global.b32 [%out+{512 * i}], %r{i};\n" for i in range(count))
+    body = f""" .shared .align 1024 .b8 buf[{IMAGE}];
+ ld.param.u64 %rd1, [image]; ld.param.u64 %rd10, [da]; ld.param.u64 %rd11, [db]; ld.param.u64 %rd6, [fragment];
+ mov.u32 %r250, buf; shr.u32 %r251, %r250, 4; cvt.u64.u32 %rd7, %r251; add.u64 %rd10, %rd10, %rd7; add.u64 %rd11, %rd11, %rd7;
+ shl.b32 %r251, %t, 4; add.u32 %r252, %r250, %r251; cvt.u64.u32 %rd2, %r251; add.u64 %rd3, %rd1, %rd2; mov.u32 %r253, 0;
+FILL:
+ ld.global.v4.b32 {{%r254, %r255, %r256, %r257}}, [%rd3]; st.shared.v4.b32 [%r252], {{%r254, %r255, %r256, %r257}};
+ add.u32 %r252, %r252, 2048; add.u64 %rd3, %rd3, 2048; add.u32 %r253, %r253, 1; setp.lt.u32 %p1, %r253, {IMAGE // 2048};
+ @%p1 bra FILL;
+ fence.proxy.async.shared::cta; bar.sync 0;
+ mul.wide.u32 %rd4, %t, 4; add.u64 %out, %out, %rd4; add.u64 %rd6, %rd6, %rd4; setp.eq.u32 %p2, 0, 0;
+{load}{zero} wgmma.fence.sync.aligned;
+{product * repeats} wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+{store}"""
+
+    def arguments() -> list[Any]:
+        image = np.resize(_bits(types[1], IMAGE, 1), IMAGE // (WIDTH[types[1]] // 8 or 1)).view(np.uint8)
+        if types[2] != types[1]:
+            image[IMAGE // 2 :] = np.resize(_bits(types[2], IMAGE, 2).view(np.uint8), IMAGE // 2)
+        fragment = np.resize(_bits(types[1], 4096, 3), 2048 // (WIDTH[types[1]] // 8 or 1)).view(np.uint32)
+        return [np.zeros((count, 128), np.uint32), image.copy(), int(a or 0), int(b), fragment.copy()]
+
+    parameters = ".param .u64 image, .param .u64 da, .param .u64 db, .param .u64 fragment"
+    return TensorProgram(f"wgmma {name}", _source(parameters, body), arguments)
+
+
+def _wgmmas() -> Iterator[TensorProgram]:
+    half = IMAGE // 2
+    for swizzle, span in (("none", 16), ("32B", 32), ("64B", 64), ("128B", 128)):
+        for ta in (0, 1):
+            for tb in (0, 1):
+                da, db = (
+                    encode(MatrixDescriptor(start, 2176 if major else 128, 1152 if swizzle == "none" else 8 * span, swizzle))
+                    for start, major in ((0, ta), (half, tb))
+                )
+                tail = f", 1, 1, {ta}, {tb}"
+                yield _wgmma(f"{swizzle} {ta}{tb}", "m64n64k16", ("f32", "bf16", "bf16"), da, db, tail)
+    for k, types, tail in (
+        (16, ("f32", "f16", "f16"), ", -1, 1, 0, 0"),
+        (16, ("f16", "f16", "f16"), ", 1, 1, 0, 0"),
+        (8, ("f32", "tf32", "tf32"), ", 1, -1"),
+        (32, ("f32", "e4m3", "e5m2"), ", 1, 1"),
+        (32, ("f16", "e5m2", "e4m3"), ", 1, 1"),
+        (32, ("f32", "e4m3", "e4m3"), ", -1, -1"),
+        (32, ("s32", "s8", "u8"), ""),
+        (256, ("s32", "b1", "b1"), ""),
+    ):
+        a, b = (encode(MatrixDescriptor(start, 0, 1024, "128B")) for start in (0, half))
+        yield _wgmma(".".join(types), f"m64n32k{k}", types, a, b, tail)
+        yield _wgmma(f"{'.'.join(types)} registers", f"m64n32k{k}", types, None, b, tail.removesuffix(", 0"))
+
+
+# --- mma.sync ---------------------------------------------------------------------------------------------------------
+
+
+def _mma(mnemonic: str, counts: tuple[int, int, int], types: tuple[str, str, str], wide: bool = False) -> TensorProgram:
+    """A product of fragments in registers; `counts` of A, B, and C."""
+    r, unit, move = ("%fd", 8, "f64") if wide else ("%r", 4, "b32")
+    groups = [
+        list(range(s, s + c))
+        for s, c in zip(np.cumsum([0, counts[2], *counts[:2]]).tolist(), (counts[2], *counts), strict=True)
+    ]
+    first = counts[2]
+    load = "".join(f" ld.global.{move} {r}{i}, [%rd2+{(i - first) * 32 * unit}];\n" for g in groups[1:] for i in g)
+    text = ", ".join("{" + ", ".join(f"{r}{i}" for i in g) + "}" for g in groups)
+    store = "".join(f" st.global.{move} [%out+{i * 32 * unit}], {r}{i};\n" for i in groups[0])
+    body = f""" mul.wide.u32 %rd1, %t, {unit}; ld.param.u64 %rd2, [in]; add.u64 %rd2, %rd2, %rd1; add.u64 %out, %out, %rd1;
+{load} mma.sync.aligned.{mnemonic} {text};
+{store}"""
+
+    def arguments() -> list[Any]:
+        parts: list[Array] = []
+        for k, (count, type_) in enumerate(zip(counts, types, strict=True)):
+            size = WIDTH.get(type_, 32)
+            bits = _bits("s8" if type_ == "s32" else type_, max(8, count * 32 * unit * 8 // max(size, 8)), 10 + k)
+            parts.append(np.resize(bits.view(np.uint8), count * 32 * unit))
+        data = np.concatenate(parts)
+        return [np.zeros((counts[2], 32), f"u{unit}"), data]
+
+    return TensorProgram(f"mma {mnemonic}", _source(".param .u64 in", body), arguments, 32)
+
+
+def _mmas() -> Iterator[TensorProgram]:
+    for mnemonic, counts, types in (
+        ("m16n8k8.row.col.f32.f16.f16.f32", (2, 1, 4), ("f16", "f16", "f32")),
+        ("m16n8k16.row.col.f32.f16.f16.f32", (4, 2, 4), ("f16", "f16", "f32")),
+        ("m16n8k16.row.col.f16.f16.f16.f16", (4, 2, 2), ("f16", "f16", "f16")),
+        ("m16n8k16.row.col.f32.bf16.bf16.f32", (4, 2, 4), ("bf16", "bf16", "f32")),
+        ("m16n8k4.row.col.f32.tf32.tf32.f32", (2, 1, 4), ("tf32", "tf32", "f32")),
+        ("m16n8k8.row.col.f32.tf32.tf32.f32", (4, 2, 4), ("tf32", "tf32", "f32")),
+        ("m16n8k32.row.col.f32.e4m3.e5m2.f32", (4, 2, 4), ("e4m3", "e5m2", "f32")),
+        ("m16n8k16.row.col.s32.s8.u8.s32", (2, 1, 4), ("s8", "u8", "s32")),
+        ("m16n8k32.row.col.satfinite.s32.s8.s8.s32", (4, 2, 4), ("s8", "s8", "s32")),
+        ("m16n8k64.row.col.s32.s4.u4.s32", (4, 2, 4), ("s4", "u4", "s32")),
+        ("m16n8k256.row.col.s32.b1.b1.s32.xor.popc", (4, 2, 4), ("b1", "b1", "s32")),
+        ("m8n8k128.row.col.s32.b1.b1.s32.and.popc", (1, 1, 2), ("b1", "b1", "s32")),
+    ):
+        yield _mma(mnemonic, counts, types)
+    for shape, counts in (("m8n8k4", (1, 1, 2)), ("m16n8k4", (2, 1, 4)), ("m16n8k8", (4, 2, 4)), ("m16n8k16", (8, 4, 4))):
+        yield _mma(f"{shape}.row.col.f64.f64.f64.f64", counts, ("f64", "f64", "f64"), wide=True)
+
+
+# --- tensor copies ----------------------------------------------------------------------------------------------------
+
+
+def _load(
+    name: str, tensor_map: Callable[[], TensorMap], at: list[int], size: int, mode: str = "tile", tail: str = ""
+) -> TensorProgram:
+    """A box as it lies in shared memory."""
+    where = ", ".join(map(str, at))
+    copy = f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes"
+    body = f""" .shared .align 1024 .b8 buf[{size}]; .shared .align 8 .b64 bar;
+ mov.u32 %r1, buf; mov.u32 %r2, bar; mov.u64 %rd1, map; cvta.param.u64 %rd1, %rd1; setp.ne.u32 %p1, %t, 0;
+ @%p1 bra LOADED;
+ mbarrier.init.shared::cta.b64 [%r2], 1; fence.mbarrier_init.release.cluster;
+ mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {size};
+ {copy} [%r1], [%rd1, {{{where}}}], [%r2]{tail};
+LOADED:
+ bar.sync 0;
+WAIT:
+ mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0;
+ @!%p2 bra WAIT;
+ mov.u32 %r3, %t;
+COPY:
+ setp.ge.u32 %p3, %r3, {size // 4};
+ @%p3 bra DONE;
+ shl.b32 %r4, %r3, 2; add.u32 %r5, %r1, %r4; ld.shared.b32 %r6, [%r5];
+ cvt.u64.u32 %rd2, %r4; add.u64 %rd3, %out, %rd2; st.global.b32 [%rd3], %r6; add.u32 %r3, %r3, 128;
+ bra COPY;
+DONE:
+"""
+    parameters = ".param .align 64 .b8 map[128]"
+    return TensorProgram(f"load {name}", _source(parameters, body), lambda: [np.zeros(size, np.uint8), tensor_map()])
+
+
+def _map(dtype: Any, shape: tuple[int, ...], **options: Any) -> Callable[[], TensorMap]:
+    def make() -> TensorMap:
+        rng = np.random.default_rng(21)
+        array = (rng.standard_normal(shape) * 2.0 ** rng.integers(-3, 4, shape)).astype(np.float32)
+        if np.dtype(dtype).kind in "iu":
+            return TensorMap(rng.integers(0, 100, shape).astype(dtype), **options)
+        if dtype == np.float32:
+            array.view(np.uint32)[..., ::5] &= 0x807FFFFF  # subnormals
+        return TensorMap(array.astype(dtype), **options)
+
+    return make
+
+
+def _loads() -> Iterator[TensorProgram]:
+    for swizzle in ("none", "32B", "64B", "128B"):
+        for inner in (8, 16, 32, 64):
+            if swizzle == "none" or inner * 2 <= int(swizzle[:-1]):
+                options = {"box": (16, inner), "swizzle": swizzle}
+                yield _load(f"{swizzle} inner {inner}", _map(np.uint16, (64, 128), **options), [24, 5], 32 * inner)
+    for name, dtype in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16), ("f32", np.float32), ("f64", np.float64)):
+        for fill in ("zero", "nan"):
+            size = 8 * 16 * np.dtype(dtype).itemsize
+            yield _load(f"{name} {fill} outside", _map(dtype, (32, 32), box=(8, 16), fill=fill), [-5, 28], size)
+    for element in ("tf32", "f32_ftz", "tf32_ftz"):
+        yield _load(element, _map(np.float32, (32, 32), box=(8, 16), element=element), [2, 3], 512)
+    for strides in ((3, 1), (2, 1), (8, 1), (3, 2)):
+        options = {"box": (10, 16), "element_strides": strides}
+        yield _load(f"strides {strides}", _map(np.float32, (32, 32), **options), [0, 27], -(-10 // strides[0]) * 64)
+    yield _load("3d", _map(np.int32, (6, 7, 32), box=(2, 3, 8)), [4, 5, 5], 2 * 3 * 32)
+    for offsets, at in (((0, 0), (-1, -1)), ((2, 1), (1, 0)), ((1, 2), (3, 4))):
+        pixels = {"lower": (-1, -1), "upper": (-1, -1), "channels": 8, "pixels": 48}
+        tail = f", {{{offsets[0]}, {offsets[1]}}}"
+        start = [0, *at, 0]
+        yield _load(f"im2col {offsets} {at}", _map(np.float16, (2, 6, 5, 8), **pixels), start, 48 * 16, "im2col", tail)
+        stepped = {**pixels, "element_strides": (1, 2, 2, 1)}
+        yield _load(f"im2col strided {offsets} {at}", _map(np.float16, (4, 6, 5, 8), **stepped), start, 48 * 16, "im2col", tail)
+
+
+def tensor_programs() -> list[TensorProgram]:
+    """Return every program."""
+    return [*_wgmmas(), *_mmas(), *_loads()]
