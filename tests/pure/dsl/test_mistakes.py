@@ -117,7 +117,7 @@ def test_unknown_modifier(mistake):
         "test_mistakes.py: error: fma.rx.f32: `fma` has no modifier `.rx`\n"
         "          ptx.inst.fma.rx.f32(a, a, a, a)\n"
         "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
-        "  hint: closest form: fma.rnd{$RND}.ftz?.sat?.f32"
+        "  hint: closest form: fma.{rn,rz,rm,rp}{.ftz}{.sat}.f32"
     )
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.check.complaint import Complaint, to_problem
+from warpsmith.assembly.ptx.check.forms import operands_form
 from warpsmith.assembly.ptx.check.mnemonic import availability, unknown
 from warpsmith.assembly.ptx.check.operands import context, operand_fault
 from warpsmith.assembly.ptx.isa import match
@@ -158,7 +159,7 @@ def _against(one: Match, instruction: Instruction, lookup: Lookup, version: tupl
 def _count(one: Match, given: int, required: int, slots: Sequence[OperandSlot]) -> Complaint:
     wanted = str(required) if required == len(slots) else f"{required} to {len(slots)}"
     plural = "" if wanted == "1" else "s"
-    hint = f"form: {one.mnemonic} {one.row.operands_text}" if slots else f"form: {one.mnemonic};"
+    hint = f"form: {one.mnemonic} {operands_form(slots)}".rstrip()
     return Complaint(f"`{one.mnemonic}` takes {wanted} operand{plural}, {given} given", None, hint, weight=20)
 
 

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.check.complaint import Complaint
+from warpsmith.assembly.ptx.check.forms import row_form
 from warpsmith.assembly.ptx.isa import opcodes, rows
 from warpsmith.base.arch import parse_arch
 
@@ -26,13 +27,16 @@ def unknown(mnemonic: str) -> Complaint:
     for word in words:
         if word not in vocabulary:
             close = get_close_matches(word, sorted(vocabulary), 1)
-            hint = f"did you mean `.{close[0]}`?" if close else f"closest form: {_closest(known, words).pattern}"
+            hint = f"did you mean `.{close[0]}`?" if close else f"closest form: {row_form(_closest(known, words))}"
             return Complaint(f"`{opcode}` has no modifier `.{word}`", None, hint)
     form = _closest(known, words)
-    missing = sorted(form.required - set(words))
-    if missing and set(words) <= form.words:
-        return Complaint(f"`{mnemonic}` lacks `.{missing[0]}`", None, f"closest form: {form.pattern}")
-    return Complaint(f"the modifiers of `{mnemonic}` do not go together", None, f"closest form: {form.pattern}")
+    hint = f"closest form: {row_form(form)}"
+    if set(words) <= form.words and len(set(words)) == len(words):
+        for element in form.elements:
+            if not element.optional and not any(w in element.words for w in words):
+                one = "one of " if len(element.words) > 1 else ""
+                return Complaint(f"`{mnemonic}` lacks {one}{', '.join(f'`.{w}`' for w in element.words)}", None, hint)
+    return Complaint(f"the modifiers of `{mnemonic}` do not go together", None, hint)
 
 
 def _closest(known: tuple[Row, ...], words: list[str]) -> Row:
@@ -42,7 +46,7 @@ def _closest(known: tuple[Row, ...], words: list[str]) -> Row:
 def availability(match: Match, version: tuple[int, int], arch: str) -> Complaint | None:
     """Complain about the first word that the PTX version or the architecture lacks."""
     for need in match.needs:
-        what = need.what if need.what.startswith(".") else f"{need.what}"
+        what = need.what
         if need.ptx is not None and version < need.ptx:
             hint = f"write `.version {need.ptx[0]}.{need.ptx[1]}` or later"
             return Complaint(
