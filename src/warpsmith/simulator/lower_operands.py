@@ -157,7 +157,7 @@ class OperandLowering:
                 return Pair(self.value(operand.first, slot.type), self.value(operand.second, slot.pair.type))
             return Pair(self.value(operand, slot.type), None)
         lowered = self.value(operand, slot.type)
-        if slot.count in (None, 1) and isinstance(lowered, Vector) and len(lowered.items) == 1:
+        if slot.count is None and isinstance(lowered, Vector) and len(lowered.items) == 1:
             return lowered.items[0]  # `{%r1}` stands for `%r1`
         return lowered
 
