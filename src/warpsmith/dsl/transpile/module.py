@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from warpsmith.assembly.ptx.module import Module
-from warpsmith.assembly.ptx.parser import parse, parse_file
 from warpsmith.assembly.ptx.print_items import print_item
 from warpsmith.assembly.ptx.tree import Directive, FileDirective, Function, Pragma, Section
 from warpsmith.base.errors import CapabilityError, InputError
 from warpsmith.base.ptx_types import TYPES
+from warpsmith.dsl.read import parse
 from warpsmith.dsl.transpile.names import Names, identifier, quoted
 from warpsmith.dsl.transpile.statements import Writer
 
 if TYPE_CHECKING:
+    from warpsmith.assembly.ptx.module import Module
     from warpsmith.assembly.ptx.tree import Parameter
 
 __all__ = ["to_python"]
@@ -23,7 +23,8 @@ __all__ = ["to_python"]
 def to_python(src: str | os.PathLike[str] | Module, *, sugar: bool = False, kernel_name: str | None = None) -> str:
     """Return Python source whose kernels trace to the same machine code as `src` (text, path or module).
 
-    `sugar` prefers wrappers and operators to `ptx.inst`; `kernel_name` writes that kernel alone. Raises `PtxError` for
+    `sugar` prefers wrappers and operators to `ptx.inst`; `kernel_name` writes that kernel alone. Line and debug
+    information is left out. Raises `PtxError` for
     text that does not parse, `InputError` when there is no kernel of that name.
     """
     module = _read(src)
@@ -46,11 +47,12 @@ def to_python(src: str | os.PathLike[str] | Module, *, sugar: bool = False, kern
 
 
 def _read(src: str | os.PathLike[str] | Module) -> Module:
-    if isinstance(src, Module):
-        return src
-    if isinstance(src, os.PathLike) or ("\n" not in src and src.endswith(".ptx")):
-        return parse_file(src)
-    return parse(src)
+    module = parse(src)
+    others = [word for word in module.target[1:] if word != "debug"]
+    if others or module.address_size != 64:
+        what = f".target {others[0]}" if others else f".address_size {module.address_size}"
+        raise CapabilityError(f"transpile: {module.name} has {what}, which @kernel cannot declare")
+    return module
 
 
 def _items(module: Module) -> str:
