@@ -47,6 +47,9 @@ def evaluate(form: ScalarForm, inputs: list[Array]) -> list[Array]:
     n = len(inputs[0])
     outs = [np.empty(n, dtype_of(TYPES[t])) for t in form.writes]
     operands: list[Any] = [_operand(codes, t) for codes, t in zip(inputs, form.reads, strict=True)]
+    borrows = form.mnemonic.startswith("sub")  # the kernels set and read a borrow, the flag holds its complement
+    if form.carry_in and borrows:
+        operands[-1] = ~operands[-1]
     if form.immediate is not None:
         operands.insert(3, np.uint32(form.immediate))
     with np.errstate(all="ignore"):
@@ -54,4 +57,6 @@ def evaluate(form: ScalarForm, inputs: list[Array]) -> list[Array]:
             built.fn(*operands, *outs)
         else:
             built.fn(*outs, *operands)
+    if form.carry_out and borrows:
+        outs[-1] = ~outs[-1]
     return [_stored(o, t) for o, t in zip(outs, form.writes, strict=True)]

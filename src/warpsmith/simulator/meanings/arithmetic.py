@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from warpsmith.base.ptx_types import TYPES
 from warpsmith.simulator.meanings import (
     approx,
     compare,
@@ -18,7 +19,7 @@ from warpsmith.simulator.meanings import (
     mixed,
     video,
 )
-from warpsmith.simulator.meanings.forms import Form, form_of
+from warpsmith.simulator.meanings.forms import ROUNDINGS, Form, form_of
 from warpsmith.simulator.meanings.packed import over_lanes, packed_dtype
 from warpsmith.simulator.meanings.registry import Refused, in_place, pure, refuse
 
@@ -68,8 +69,25 @@ def _pair(form: Form) -> Fn:
     return over_lanes(float.BUILDERS[form.opcode](form), lane)
 
 
+_MODIFIERS = frozenset((
+    "ftz", "sat", "satfinite", "relu", "NaN", "abs", "xorsign", "approx", "full", "hi", "lo", "wide", "cc", "clamp",
+    "wrap", "l", "r", "shiftamt", "pack", "po", "u2", "s2", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16", "add", "min",
+    "max", "and", "or", "xor", "oob", "finite", "infinite", "number", "notanumber", "normal", "subnormal", "eq", "ne",
+    "lt", "le", "gt", "ge", "ls", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan", "shr7", "shr15", "rs",
+))  # fmt: skip
+"""Modifiers that these meanings know; a form with another is refused."""
+
+
+def _unknown(form: Form) -> str:
+    """Return a modifier that these meanings do not know, or ''."""
+    known = (w in _MODIFIERS or w in ROUNDINGS or w in TYPES for w in form.words)
+    return next((w for w, ok in zip(form.words, known, strict=True) if not ok), "")
+
+
 def build_form(form: Form) -> Fn | Refused:
     """Return the function of a form, or why it is refused."""
+    if word := _unknown(form):
+        return refuse(f"`.{word}` of {form.opcode} is not modelled")
     builder = _OWN.get(form.opcode) or _shared(form)
     if builder is None:
         return refuse(f"`{form.opcode}` of .{form.type} is not modelled")

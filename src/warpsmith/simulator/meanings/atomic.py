@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.simulator.access import Located, read, write
 from warpsmith.simulator.meanings.arithmetic import build_form
+from warpsmith.simulator.meanings.double import nan_result
 from warpsmith.simulator.meanings.forms import Form, form_of
 from warpsmith.simulator.meanings.registry import Refused, refuse, sync
 from warpsmith.simulator.outcome import DONE, Outcome
@@ -67,12 +68,23 @@ _STEPS: dict[str, Step] = {"inc": _increment, "dec": _decrement, "exch": _exchan
 _OPERATIONS = ("and", "or", "xor", "add", "inc", "dec", "min", "max", "exch", "cas")
 
 
-def step_of(op: str, type_: str, flushing: bool) -> Step:
-    """Return the step of an operation; `flushing` is what f32 addition in global memory does to subnormals."""
+def _add_in_global_memory(old: Array, b: Array) -> Array:
+    """Add f64 as the L2 cache does: a NaN operand comes out as it is, the second before the first."""
+    total = np.add(old, b)
+    return np.where(np.isnan(b), b, np.where(np.isnan(old), old, nan_result(total)))
+
+
+def step_of(op: str, type_: str, in_global: bool) -> Step:
+    """Return the step of an operation; floating-point addition in global memory has its own treatment of subnormals and NaN."""
     if op in _STEPS:
         return _STEPS[op]
     if type_ == "f32":
-        return _elementwise("add.rn.ftz.f32" if flushing else "add.rn.f32")
+        return _elementwise("add.rn.ftz.f32" if in_global else "add.rn.f32")
+    if type_ == "f64":
+        if in_global:
+            return _add_in_global_memory
+        add = _elementwise("add.rn.f64")
+        return lambda old, b: add(b, old)
     rounding = "rn." if op == "add" and type_[0] in "fb" and type_[1] != "3" and not type_[1:].isdigit() else ""
     return _elementwise(f"{op}.{rounding}{type_}")
 
@@ -127,7 +139,7 @@ class _Atomic:
     def __init__(self, op: str, type_: str, noftz: bool) -> None:
         self.op, self.dtype = op, np.dtype(dtype_of(TYPES[type_]))
         self.plain = step_of(op, type_, False)
-        self.flushing = step_of(op, type_, True) if type_ == "f32" and not noftz else self.plain
+        self.in_global = step_of(op, type_, not noftz)
         self.sums = op == "add" and self.dtype.kind in "iu" and TYPES[type_].kind in ("signed", "unsigned")
 
     def apply(self, x: Lanes, space: str | None, address: Array, operands: tuple[Array, ...]) -> Array:
@@ -149,7 +161,7 @@ class _Atomic:
         if self.sums:
             old, final = _running_sums(values, chosen[0], np.unique(keys, return_inverse=True)[1])
         else:
-            step = self.flushing if at.space.name == "global" else self.plain
+            step = self.in_global if at.space.name == "global" else self.plain
             with np.errstate(all="ignore"):
                 old, final = one_after_the_other(keys, values, step, chosen)
         result[lanes] = old

@@ -18,7 +18,7 @@ from warpsmith.simulator.meanings.convert_nan import nan_codes
 from warpsmith.simulator.meanings.formats import FORMATS, encode
 from warpsmith.simulator.meanings.forms import Form
 from warpsmith.simulator.meanings.integer import dtype_of
-from warpsmith.simulator.meanings.registry import Refused, refuse
+from warpsmith.simulator.meanings.registry import Refused
 from warpsmith.simulator.meanings.rounding import force_odd, round_integral, round_to, two_sum
 from warpsmith.simulator.meanings.single import NAN, canonical_nan, flush
 
@@ -40,8 +40,6 @@ def cvt(form: Form) -> Fn | Refused:
     if form.words[0] == "pack":
         return convert_packed.pack(form)
     to, source = form.types[-2], form.types[-1]
-    if "scaled" in form.words or any(w.startswith(("scaled", "s2f6")) for w in form.words):
-        return refuse("scaled conversions are not modelled")
     if convert_packed.handles(to, source):
         return convert_packed.packed(form)
     if _is_integer(to):

@@ -1,7 +1,8 @@
 """Extended-precision integer arithmetic (PTX ISA 9.7.2). The carry flag is a predicate of the thread.
 
 `.cc` forms write it: `fn(out, carry_out, a, b)`; forms that read it (addc, subc, madc) take it last:
-`fn(out, carry_out, a, b, carry_in)` with `.cc`, `fn(out, a, b, carry_in)` without. After a subtraction it holds the borrow.
+`fn(out, carry_out, a, b, carry_in)` with `.cc`, `fn(out, a, b, carry_in)` without. A subtraction adds the complement, as the
+H200 does: a - b is a + ~b + 1, so that the flag it leaves (and takes) is that sum's carry, true where nothing is borrowed.
 """
 
 from __future__ import annotations
@@ -33,11 +34,9 @@ def _add(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
     return total, (partial < a) | (total < partial)
 
 
-def _subtract(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
-    """Return (a - b - borrow mod 2^n, borrow out) of unsigned arrays."""
-    partial = a - b
-    total = partial - borrow.astype(partial.dtype)
-    return total, (a < b) | (partial < total)
+def _subtract(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
+    """Return (a + ~b + carry mod 2^n, carry out) of unsigned arrays."""
+    return _add(a, ~b, carry)
 
 
 def _summands(form: Form, operands: tuple[Array, ...]) -> tuple[Array, Array]:
@@ -53,10 +52,11 @@ def _summands(form: Form, operands: tuple[Array, ...]) -> tuple[Array, Array]:
 def extended(form: Form) -> Fn:
     """Build add.cc, addc, sub.cc, subc, mad.cc, madc."""
     writes, reads = carry_operands(form)
-    step = _subtract if form.opcode.startswith("sub") else _add
+    subtracts = form.opcode.startswith("sub")
+    step = _subtract if subtracts else _add
 
     def compute(operands: tuple[Array, ...]) -> tuple[Array, Array]:
-        values, carry = (operands[:-1], np.asarray(operands[-1])) if reads else (operands, np.asarray(False))
+        values, carry = (operands[:-1], np.asarray(operands[-1])) if reads else (operands, np.asarray(subtracts))
         return step(*_summands(form, values), carry)
 
     def with_carry(out: Array, carry_out: Array, *operands: Array) -> None:
