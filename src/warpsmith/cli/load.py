@@ -9,13 +9,16 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from warpsmith.base.errors import InputError, WarpsmithError
+from warpsmith.base.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-__all__ = ["KernelLike", "is_python", "load_kernel", "parse_parameters", "stem_of"]
+__all__ = ["KernelLike", "is_python", "load_kernel", "parse_parameters", "stem_of", "users_line"]
+
+_user_files: dict[str, str] = {}
+"""File that was imported for the user -> the path by which it was asked for."""
 
 
 @runtime_checkable
@@ -71,12 +74,18 @@ def parse_parameters(pairs: Sequence[str]) -> dict[str, object]:
     return out
 
 
+def users_line(error: BaseException) -> str | None:
+    """Return `file:line` of the innermost line of the user's own files that `error` came through, or None."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((f"{_user_files[f.filename]}:{f.lineno}" for f in reversed(frames) if f.filename in _user_files), None)
+
+
 def _is_kernel(value: object) -> bool:
     return not isinstance(value, type) and isinstance(value, KernelLike)
 
 
 def _import_file(path: Path) -> ModuleType:
-    """Run a Python file as a module; an error in it is the user's, and is told at the line it happened."""
+    """Run a Python file as a module; its errors, then and later, are the user's (`users_line`)."""
     if not path.is_file():
         raise InputError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -84,23 +93,12 @@ def _import_file(path: Path) -> ModuleType:
         raise InputError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)
+    _user_files[spec.origin or str(path)] = str(path)
     sys.path.insert(0, str(path.parent.resolve()))
     try:
         spec.loader.exec_module(module)
-    except WarpsmithError:
-        raise
     except SyntaxError as error:
         raise InputError(f"{error.filename}:{error.lineno}: SyntaxError: {error.msg}") from error
-    except Exception as error:
-        where = _last_line_of(error, path)
-        raise InputError(f"{where}: {type(error).__name__}: {error}") from error
     finally:
         sys.path.pop(0)
     return module
-
-
-def _last_line_of(error: Exception, path: Path) -> str:
-    """Return the innermost place of the traceback that lies in the user's file."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [f for f in frames if Path(f.filename).resolve() == path.resolve()]
-    return f"{path}:{ours[-1].lineno}" if ours else str(path)

@@ -13,6 +13,7 @@ import click
 
 from warpsmith import __version__
 from warpsmith.base.errors import PtxError, SimulationError, WarpsmithError
+from warpsmith.cli.load import users_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _complain("error: out of memory; use a smaller grid or smaller arrays", BAD_INPUT)
     except Exception as error:
+        if where := users_line(error):
+            return _complain(f"error: {where}: {type(error).__name__}: {error}", BAD_INPUT)
         return _complain(_internal(error), INTERNAL)
 
 

@@ -53,15 +53,44 @@ def test_kernels_by_name(tmp_path: Path) -> None:
     assert message(f"{path}:x") == f"{path}: no kernel is called 'x'; kernels there: none"
 
 
-def test_errors_in_the_users_file(tmp_path: Path) -> None:
+def test_files_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "faulty_kernels.py"
-    path.write_text("import math\n\ndef f():\n    return 1 / 0\n\nf()\n")
-    assert message(f"{path}:k") == f"{path}:4: ZeroDivisionError: division by zero"
     path.write_text("def f(:\n")
     assert message(f"{path}:k") == f"{path}:1: SyntaxError: invalid syntax"
     assert message(f"{tmp_path}/none.py:k") == f"{tmp_path}/none.py: no such file"
     (tmp_path / "folder.py").mkdir()
     assert message(f"{tmp_path}/folder.py:k") == f"{tmp_path}/folder.py: is a folder"
+
+
+ONE_OVER_ZERO = "import math\n\ndef f():\n    return 1 / 0\n\n"
+IN_A_KERNEL = """\
+from warpsmith import kernel
+import numpy as np
+
+
+@kernel(grid=(1, 1, 1), block=(32, 1, 1))
+def k():
+    np.zeros(3).reshape(2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("at_import.py", ONE_OVER_ZERO + "f()\n", "at_import.py:4: ZeroDivisionError: division by zero"),
+        ("at_trace.py", IN_A_KERNEL, "at_trace.py:7: ValueError: cannot reshape array of size 3 into shape (2,)"),
+        (
+            "no_module.py",
+            "import no_such_thing\n",
+            "no_module.py:1: ModuleNotFoundError: No module named 'no_such_thing'",
+        ),
+    ],
+    ids=["import", "trace", "module"],
+)
+def test_errors_of_the_users_own_code(run: Run, tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    outcome = run("check", f"{name}:k")
+    assert (outcome.status, outcome.out, outcome.err) == (2, "", f"warpsmith: error: {said}\n")
 
 
 def test_parameters() -> None:
