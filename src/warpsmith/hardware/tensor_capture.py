@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from warpsmith.assembly.ptx import parse
-from warpsmith.base.errors import InputError, WarpsmithError
+from warpsmith.base.errors import CapabilityError, InputError, WarpsmithError
 from warpsmith.hardware.gpu_run import prepare
 from warpsmith.hardware.tensor_programs import TensorProgram, tensor_programs
 from warpsmith.simulator.api import simulate
@@ -77,7 +77,11 @@ def compare(path: Path) -> str:
     lines: list[str] = []
     every = [p for p in tensor_programs() if p.name in captured]
     for p in every:
-        ours, theirs = simulated(p).reshape(-1), captured[p.name].reshape(-1)
+        try:
+            ours, theirs = simulated(p).reshape(-1), captured[p.name].reshape(-1)
+        except CapabilityError as error:
+            lines.append(f"{p.name}: {error}")
+            continue
         bad = np.flatnonzero(ours != theirs)
         if bad.size:
             shown = "; ".join(

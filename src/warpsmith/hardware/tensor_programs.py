@@ -180,6 +180,35 @@ def _mmas() -> Iterator[TensorProgram]:
         yield _mma(f"{shape}.row.col.f64.f64.f64.f64", counts, ("f64", "f64", "f64"), wide=True)
 
 
+def _sparse() -> Iterator[TensorProgram]:
+    """Sparse products with valid random metadata, by every selector."""
+    for shape, types, counts, codes, selectors in (
+        ("m16n8k16", "f32.f16.f16.f32", (2, 2, 4), (4, 8, 9, 12, 13, 14), (0, 1, 2, 3)),
+        ("m16n8k32", "f32.f16.f16.f32", (4, 4, 4), (4, 8, 9, 12, 13, 14), (0, 1)),
+        ("m16n8k8", "f32.tf32.tf32.f32", (2, 2, 4), (4, 14), (0, 1, 2, 3)),
+        ("m16n8k16", "f32.tf32.tf32.f32", (4, 4, 4), (4, 14), (0, 1)),
+        ("m16n8k32", "s32.s8.s8.s32", (2, 2, 4), (4, 8, 9, 12, 13, 14), (0, 1)),
+        ("m16n8k64", "s32.s8.s8.s32", (4, 4, 4), (4, 8, 9, 12, 13, 14), (0,)),
+        ("m16n8k64", "f32.e4m3.e4m3.f32", (4, 4, 4), (4, 8, 9, 12, 13, 14), (0,)),
+        ("m16n8k64", "s32.s4.s4.s32", (2, 2, 4), (4, 8, 9, 12, 13, 14), (0, 1)),
+        ("m16n8k128", "s32.s4.s4.s32", (4, 4, 4), (4, 8, 9, 12, 13, 14), (0,)),
+    ):
+        _, a, b, c = types.split(".")
+        for f in selectors:
+            dense = _mma(f"{shape}.row.col.{types}", counts, (a, b, c))
+            at = sum(counts) * 128
+            text = dense.text.replace(" mma.sync", f" ld.global.b32 %r99, [%rd2+{at}];\n mma.sp::ordered_metadata.sync")
+            line = next(x for x in text.splitlines() if " mma.sp" in x)
+            text = text.replace(line, line.replace(";", f", %r99, {f};"))
+
+            def arguments(dense: TensorProgram = dense, codes: tuple[int, ...] = codes) -> list[Any]:
+                out, data = dense.arguments()
+                code = np.random.default_rng(31).choice(codes, (32, 8)).astype(np.uint32) << (4 * np.arange(8, dtype=np.uint32))
+                return [out, np.concatenate([data, code.sum(1, dtype=np.uint32).view(np.uint8)])]
+
+            yield TensorProgram(f"mma.sp {shape}.{types} f{f}", text, arguments, 32)
+
+
 # --- tensor copies ----------------------------------------------------------------------------------------------------
 
 
@@ -253,4 +282,4 @@ def _loads() -> Iterator[TensorProgram]:
 
 def tensor_programs() -> list[TensorProgram]:
     """Return every program."""
-    return [*_wgmmas(), *_mmas(), *_loads()]
+    return [*_wgmmas(), *_mmas(), *_sparse(), *_loads()]
