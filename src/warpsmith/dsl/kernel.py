@@ -19,6 +19,7 @@ from warpsmith.dsl.parameters import raw_parameter
 if TYPE_CHECKING:
     from warpsmith.simulator.api import SimulationResult
     from warpsmith.toolchain.log import Resources
+    from warpsmith.toolchain.ptxas import Compilation
 
 __all__ = ["Kernel", "kernel"]
 
@@ -27,7 +28,7 @@ Grid = tuple[int, ...] | Callable[..., tuple[int, ...]]
 
 @final
 class Kernel:
-    """A traced kernel. `.ptx() .module() .cubin() .sass() .resources()`, `k(*tensors)`, `k.simulate(*tensors)`.
+    """A traced kernel. `.ptx() .module() .compile() .cubin() .sass() .resources()`, `k(*tensors)`, `k.simulate(*tensors)`.
 
     Keyword arguments of these methods are template parameters (the keyword-only parameters of the body) and values of
     named dimensions. Attributes may be set.
@@ -135,9 +136,13 @@ class Kernel:
         built = self.build(None, **template)
         return built.text(loc)
 
+    def compile(self, **template: object) -> Compilation:
+        """Compile with ptxas, through the disk cache: cubin, resources, and what ptxas says as findings at your lines."""
+        return rooms.toolchain().compile_ptx(self.build(None, **template).text(), self.arch, name=self.__name__)
+
     def cubin(self, **template: object) -> bytes:
         """Return the cubin that ptxas makes, through the disk cache."""
-        return rooms.toolchain().compile_ptx(self.build(None, **template).text(), self.arch, name=self.__name__).cubin
+        return self.compile(**template).cubin
 
     def sass(self, **template: object) -> str:
         """Return the listing of the machine code, as nvdisasm prints it."""
@@ -145,8 +150,7 @@ class Kernel:
 
     def resources(self, **template: object) -> Resources:
         """Return registers, spills and memory of the compiled kernel."""
-        built = self.build(None, **template)
-        return rooms.toolchain().compile_ptx(built.text(), self.arch, name=self.__name__).resources[built.name]
+        return self.compile(**template).resources[self.build(None, **template).name]
 
     def __call__(self, *tensors: object, **template: object) -> Any:
         """Run the kernel: numpy arrays on the simulator. Outputs are allocated; one is returned alone, several as a tuple.
