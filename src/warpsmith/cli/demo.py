@@ -27,7 +27,7 @@ What to type next:
   warpsmith simulate FILE.py:KERNEL -a ARGS   your own kernel; `warpsmith simulate --help` lists the arguments
   warpsmith compile FILE.ptx                  machine code, registers and spills, at your source lines
   warpsmith doctor                            what is here to compile with, and how to get it
-The kernel is in src/warpsmith/kernels/attention/, the guide in docs/guide/kernels.md."""
+The kernel is warpsmith/kernels/attention/hopper.py and its neighbours; the guide is docs/guide/ of the repository."""
 INTERRUPTED = 130
 TOLERANCE = 4e-3
 """Largest difference from float64 attention that fp16 attention on standard normal inputs may have."""
