@@ -82,8 +82,8 @@ def test_narrow_loads_are_extended_by_their_sign(type_, dtype):
 
 def test_initialised_constants_globals_and_pointers_between_them():
     extra = """.const .align 4 .b32 table[4] = {10, 20, 30, 40};
-.global .align 8 .u64 where[2] = {values+4, generic(values)};
 .global .align 4 .f32 values[3] = {0f3F800000, 2.5, 0f40400000};
+.global .align 8 .u64 where[2] = {values+4, generic(values)};
 .global .align 4 .b8 text[4] = {104, 105, 0, 0};"""
     body = (
         PROLOGUE.format(stride=4)

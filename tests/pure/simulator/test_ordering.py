@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from warpsmith.simulator import blockcode, engine, simulate
+from warpsmith.simulator import blockcode, blockwriter, engine, simulate
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 
@@ -62,17 +62,17 @@ def test_like_operations_become_one_call():
 {lines}
 ld.param.u64 %rd1, [out]; st.global.v4.f32 [%rd1], {{%f0, %f1, %f2, %f7}}; ret; }}"""
     calls = []
-    compiled = blockcode.compile if hasattr(blockcode, "compile") else compile
+    compiled = compile
 
     def spy(source, *rest):
         calls.append(source)
         return compiled(source, *rest)
 
-    blockcode.compile = spy
+    blockwriter.compile = spy
     try:
         result = simulate(text, grid=1, block=32, args=[np.zeros(4, np.float32)])
     finally:
-        del blockcode.compile
+        del blockwriter.compile
     assert not result.findings
     body = calls[0].split("def run(x):")[1]
     assert len([line for line in body.splitlines() if line.strip()]) < 14
