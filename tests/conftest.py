@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_report_header() -> str | None:
     """Say what is left out and how to get it."""
     return f"tests/tool deselected: {' and '.join(MISSING)} not found; `warpsmith doctor` says more" if MISSING else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep compiled kernels of the tests out of the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WARPSMITH_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
