@@ -40,13 +40,17 @@ def _check_predicate(what: str, pred: object) -> Predicate:
 
 
 class _Block:
-    """A context manager that knows the scope and place it was entered in."""
+    """A context manager that knows the scope it was entered in, and is missed when it never is."""
 
     _trace: Trace
     _scope: Scope
 
+    def _expect(self, what: str) -> None:
+        current().expect(self, f"with {what}:", user_place())
+
     def _enter(self) -> None:
         self._trace = current()
+        self._trace.met(self)
         self._scope = self._trace.scope
 
     def _leave(self, what: str) -> None:
@@ -63,6 +67,7 @@ class if_(_Block):  # noqa: N801 - reads as a statement
 
     def __init__(self, p: Predicate) -> None:
         self._pred = _check_predicate("ptx.if_", p)
+        self._expect("ptx.if_(…)")
 
     def __enter__(self) -> None:
         self._enter()
@@ -82,6 +87,9 @@ class if_(_Block):  # noqa: N801 - reads as a statement
 @final
 class else_(_Block):  # noqa: N801 - reads as a statement
     """Run the body for the threads that the `if_` just before did not take."""
+
+    def __init__(self) -> None:
+        self._expect("ptx.else_()")
 
     def __enter__(self) -> None:
         self._enter()
@@ -108,6 +116,7 @@ class loop(_Block):  # noqa: N801 - reads as a statement
     def __init__(self, label: str, *, pred: Predicate | None = None) -> None:
         self._label = _label_name(label)
         self._pred = None if pred is None else _check_predicate("ptx.loop(pred=)", pred)
+        self._expect("ptx.loop(…)")
 
     def __enter__(self) -> None:
         self._enter()
@@ -120,11 +129,14 @@ class loop(_Block):  # noqa: N801 - reads as a statement
 
 
 @final
-class scope:  # noqa: N801 - reads as a statement
+class scope(_Block):  # noqa: N801 - reads as a statement
     """Open a `{ }` block: registers declared inside are local to it."""
 
+    def __init__(self) -> None:
+        self._expect("ptx.scope()")
+
     def __enter__(self) -> None:
-        self._trace = current()
+        self._enter()
         self._scope = self._trace.open_scope()
 
     def __exit__(self, kind: type[BaseException] | None, value: object, traceback: TracebackType | None) -> None:
@@ -133,11 +145,14 @@ class scope:  # noqa: N801 - reads as a statement
 
 
 @final
-class expr:  # noqa: N801 - reads as a statement
+class expr(_Block):  # noqa: N801 - reads as a statement
     """Group the instructions of a Python expression. The instructions are those written without it."""
 
+    def __init__(self) -> None:
+        self._expect("ptx.expr()")
+
     def __enter__(self) -> None:
-        current()
+        self._enter()
 
     def __exit__(self, kind: type[BaseException] | None, value: object, traceback: TracebackType | None) -> None:
         return
@@ -157,10 +172,13 @@ def range_(start: int | Reg, stop: int | Reg | None = None, step: int = 1) -> It
     for name, bound in (("start", start), ("stop", stop)):
         if not isinstance(bound, (int, Reg)):
             raise error(f"ptx.range_: {name} is an int or a register, not {type(bound).__name__}")
-    return _range(trace, start, stop, step)
+    awaited = object()
+    trace.expect(awaited, "for k in ptx.range_(…):", user_place())
+    return _range(trace, awaited, start, stop, step)
 
 
-def _range(trace: Trace, start: int | Reg, stop: int | Reg, step: int) -> Iterator[Reg]:
+def _range(trace: Trace, awaited: object, start: int | Reg, stop: int | Reg, step: int) -> Iterator[Reg]:
+    trace.met(awaited)
     counter = trace.new(TYPES["s32"])
     head, end = trace.unique_label("loop"), trace.unique_label("loop_end")
     trace.emit("mov.b32" if isinstance(start, Reg) else "mov.s32", (counter, start))

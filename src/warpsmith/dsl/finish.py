@@ -26,6 +26,9 @@ def check_finished(trace: Trace) -> None:
             "the ptx.range_ loop was left by `break` or `return`, so its end is missing",
             "leave a run-time loop with ptx.bra to a label behind it",
         )
+    if (missed := trace.missed()) is not None:
+        form, place = missed
+        raise place_error(place, "this block is never entered, so it does nothing", f"write `{form}`")
     for target, scope, place in trace.branches:
         if not scope.has_label(target):
             raise place_error(place, f"no label {target} in this kernel", f'set it with ptx.label("{target}")')

@@ -121,6 +121,8 @@ class Trace:
         """Set by `ptx.loc`."""
         self.wait_map: WaitHook | None = None
         """Instruments `mbarrier.wait` while active."""
+        self._awaited: dict[int, tuple[object, str, Place]] = {}
+        """Blocks that have been made and not entered, by identity: (block, how to write it, line)."""
         self.open_loops: list[tuple[str, Place]] = []
         """`range_` loops whose end has not been emitted."""
         self.shared = SharedMemory()
@@ -350,6 +352,18 @@ class Trace:
             raise error(f"the label {name} is already set at {where}", "labels are unique in a kernel, or in a ptx.scope()")
         self.scope.labels[name] = user_place()
         self.label_names.add(name)
+
+    def expect(self, block: object, form: str, place: Place) -> None:
+        """Note a block that is to be entered."""
+        self._awaited[id(block)] = (block, form, place)
+
+    def met(self, block: object) -> None:
+        """Note that it has been."""
+        self._awaited.pop(id(block), None)
+
+    def missed(self) -> tuple[str, Place] | None:
+        """Return (how to write it, line) of a block never entered, None if there is none."""
+        return next(((form, place) for _, form, place in self._awaited.values()), None)
 
     def branch(self, target: str, place: Place) -> None:
         """Note a branch; its label may still come."""

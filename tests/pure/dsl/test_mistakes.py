@@ -373,3 +373,18 @@ def test_the_users_own_exceptions_stay_what_they_are():
 
     with pytest.raises(KeyError):
         kernel(body).ptx()
+
+
+@pytest.mark.parametrize(
+    ("call", "form"),
+    [
+        (lambda: ptx.if_(reg.scalar(u32) == 0), "with ptx.if_(…):"),
+        (lambda: ptx.scope(), "with ptx.scope():"),
+        (lambda: ptx.loop("x"), "with ptx.loop(…):"),
+        (lambda: ptx.range_(0, 4), "for k in ptx.range_(…):"),
+    ],
+)
+def test_a_block_without_with(mistake, call, form):
+    message = mistake(lambda: call())
+    assert "error: this block is never entered, so it does nothing\n" in message
+    assert message.endswith(f"hint: write `{form}`")
