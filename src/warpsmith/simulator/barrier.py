@@ -40,11 +40,11 @@ class Barriers:
         self.last: dict[tuple[int, int], tuple[str, Place | None]] = {}
         """(row, barrier) → who arrived last, where."""
 
-    def reset(self, row: int) -> None:
-        """Make the barriers of a row fresh."""
-        self.arrived[row] = 0
-        self.expected[row] = 0
-        self.votes[row] = 0
+    def reset(self, rows: NDArray[np.int64]) -> None:
+        """Make the barriers of rows fresh."""
+        self.arrived[rows] = 0
+        self.expected[rows] = 0
+        self.votes[rows] = 0
 
     def arrive(
         self, x: Lanes, number: int, count: int | None, votes: NDArray[np.bool_] | None, active: NDArray[np.bool_]

@@ -273,7 +273,8 @@ class Writer:
         operations = self.constant(g.operations)
         self.kept.append(g)
         self.emit(f"x.op = {self.constant(op)}")
-        self.emit(f"{self.constant(op.fn.many)}(x, {operations}, {dests}, {array}, {text})")
+        fn: Any = op.fn
+        self.emit(f"{self.constant(fn.many)}(x, {operations}, {dests}, {array}, {text})")
         self.emit("if x.machine.tracking_began:")
         self.emit(f" return {self.start + self.operations.index(g.operations[-1]) + 1}")
 

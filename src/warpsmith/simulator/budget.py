@@ -9,6 +9,8 @@ import numpy as np
 from warpsmith.simulator.outcome import DONE, Outcome, Wait
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
 
@@ -26,9 +28,9 @@ class RegisterBudget:
         self.pool = self.entry * warps
         self.counts = np.full((machine.rows, warps), self.entry, np.int64)
 
-    def reset(self, row: int) -> None:
-        """Give a fresh CTA the count at entry."""
-        self.counts[row] = self.entry
+    def reset(self, rows: NDArray[np.int64]) -> None:
+        """Give fresh CTAs the count at entry."""
+        self.counts[rows] = self.entry
 
     def change(self, x: Lanes, count: int, *, grow: bool) -> Outcome:
         """Set the count of the active warps; those that grow wait until the pool has the registers."""

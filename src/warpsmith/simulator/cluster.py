@@ -27,10 +27,10 @@ class ClusterBarrier:
         self.pending = np.full((machine.rows, machine.threads), -1, np.int64)
         """Per thread: the generation its arrival belongs to, -1 when it has not arrived since its last wait."""
 
-    def reset(self, row: int) -> None:
-        """Make the row fresh."""
-        self.arrived[row] = False
-        self.pending[row] = -1
+    def reset(self, rows: NDArray[np.int64]) -> None:
+        """Make rows fresh."""
+        self.arrived[rows] = False
+        self.pending[rows] = -1
 
     def arrive(self, x: Lanes) -> NDArray[np.bool_]:
         """Let the active lanes arrive; return those that had arrived already and not waited."""

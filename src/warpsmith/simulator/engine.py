@@ -59,6 +59,7 @@ class Engine:
         self.blocks = machine.program.blocks
         for block in self.blocks:
             block.operations = reorder(block.operations)
+            block.count = len(block.operations) + 1
         self.codes = [BlockCode(b) for b in self.blocks]
         self.runs = [0] * len(self.blocks)
         self.ready: list[Cohort] = []
@@ -86,9 +87,8 @@ class Engine:
         if count == 0:
             return False
         rows = (free[:count, None] * n + np.arange(n)).ravel()
-        for row in rows.tolist():
-            m.settle(row, self.next_cta)
-            self.next_cta += 1
+        m.settle(rows, self.next_cta)
+        self.next_cta += rows.size
         self._fresh(rows)
         mask = np.zeros((m.rows, m.threads), np.bool_)
         mask[rows, : m.threads_per_cta] = True
@@ -100,15 +100,17 @@ class Engine:
 
     def _fresh(self, rows: NDArray[np.int64]) -> None:
         m = self.machine
-        for row in rows.tolist():
-            m.shared.reset(row, row + 1)
-            m.barriers.reset(row)
-            m.cluster_barrier.reset(row)
-            m.register_budget.reset(row)
+        m.barriers.reset(rows)
+        m.cluster_barrier.reset(rows)
+        m.register_budget.reset(rows)
+        m.local_top[rows] = m.program.local_size
+        for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
+            first, stop = int(run[0]), int(run[-1]) + 1
+            m.shared.reset(first, stop)
             if m.program.local_size or m.program.uses_alloca:
-                m.local.reset(row * m.threads, (row + 1) * m.threads)
-                m.local_top[row] = m.program.local_size
-            for hook in m.row_hooks:
+                m.local.reset(first * m.threads, stop * m.threads)
+        for hook in m.row_hooks:
+            for row in rows.tolist():
                 hook(row)
         if m.registers.undefined is not None:
             for flags in m.registers.undefined.values():
@@ -126,15 +128,17 @@ class Engine:
         """Empty the rows whose CTAs (whole clusters) have ended."""
         m = self.machine
         n = m.cluster_size
-        for first in range(c0 // n * n, -(-c1 // n) * n, n):
-            rows = slice(first, first + n)
-            if m.row_cta[first] >= 0 and not m.live[rows].any():
-                for row in range(first, first + n):
-                    check_row_end(m, row)
-                m.row_cta[rows] = -1
-                self.ended_ctas += n
-                if self.progress is not None:
-                    self.progress(self.ended_ctas, self.total_ctas)
+        start, stop = c0 // n * n, -(-c1 // n) * n
+        live = m.live[start:stop].any(axis=1).reshape(-1, n).any(axis=1)
+        ended = ~live & (m.row_cta[start:stop:n] >= 0)
+        for cluster in np.flatnonzero(ended).tolist():
+            first = start + cluster * n
+            for row in range(first, first + n):
+                check_row_end(m, row)
+            m.row_cta[first : first + n] = -1
+            self.ended_ctas += n
+            if self.progress is not None:
+                self.progress(self.ended_ctas, self.total_ctas)
 
     # --- the loop ---------------------------------------------------------------------------------------------------
 

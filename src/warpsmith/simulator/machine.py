@@ -122,22 +122,23 @@ class Machine:
             for name in ("%ctaid", "%clusterid", "%cluster_ctaid", "%smid", "%cluster_ctarank")
         }
 
-    def settle(self, row: int, cta: int) -> None:
-        """Give row `row` to CTA `cta` (linear within the grid, clusters in order): fresh memory, barriers, numbers."""
+    def settle(self, rows: NDArray[np.int64], first_cta: int) -> None:
+        """Give `rows` to the CTAs from `first_cta` on (linear within the grid, clusters in order): set their numbers."""
         gx, gy, _ = self.grid
         cx, cy, cz = self.cluster
-        cluster, rank = divmod(cta, self.cluster_size)
+        cta = first_cta + np.arange(rows.size, dtype=np.int64)
+        cluster, rank = np.divmod(cta, self.cluster_size)
         inner = (rank % cx, rank // cx % cy, rank // (cx * cy))
         nx, ny = gx // cx, gy // cy
         outer = (cluster % nx, cluster // nx % ny, cluster // (nx * ny))
         position = tuple(o * c + i for o, c, i in zip(outer, (cx, cy, cz), inner, strict=True))
         for axis in range(3):
-            self.cta_numbers["%ctaid"][axis, row] = position[axis]
-            self.cta_numbers["%clusterid"][axis, row] = outer[axis]
-            self.cta_numbers["%cluster_ctaid"][axis, row] = inner[axis]
-        self.cta_numbers["%smid"][0, row] = row % self.device.multiprocessors
-        self.cta_numbers["%cluster_ctarank"][0, row] = rank
-        self.row_cta[row] = cta
+            self.cta_numbers["%ctaid"][axis, rows] = position[axis]
+            self.cta_numbers["%clusterid"][axis, rows] = outer[axis]
+            self.cta_numbers["%cluster_ctaid"][axis, rows] = inner[axis]
+        self.cta_numbers["%smid"][0, rows] = rows % self.device.multiprocessors
+        self.cta_numbers["%cluster_ctarank"][0, rows] = rank
+        self.row_cta[rows] = cta
 
     def cta_of(self, row: int) -> tuple[int, int, int]:
         """Return the index of the CTA in a row."""
