@@ -147,7 +147,10 @@ class AsyncQueue:
         for space, low, high in op.bounds:
             mine = [Ranges.of(e, space) for e in (op.reads, op.writes)]
             for other in self.pending:  # bytes that another operation in flight also touches stay marked
-                if not any(s is space and a < high and low < b for s, a, b in other.bounds):
+                for s, a, b in other.bounds:
+                    if a < high and low < b and s is space:
+                        break
+                else:
                     continue
                 for write, extents in ((False, other.reads), (True, other.writes)):
                     theirs = Ranges.of(extents, space)
