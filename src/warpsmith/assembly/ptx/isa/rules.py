@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from warpsmith.assembly.ptx.tree import Immediate, Name
+from warpsmith.base.errors import DeclarationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,8 @@ class RuleProblem:
 
 def rule(function: Rule) -> Rule:
     """Register a rule under its name."""
+    if function.__name__ in RULES:
+        raise DeclarationError(f"two rules are called {function.__name__!r}")
     RULES[function.__name__] = function
     return function
 
@@ -50,7 +53,7 @@ def one_negation(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProb
 
 
 @rule
-def bulk_size(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+def eights(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
     """Want a constant size of `st.bulk` in multiples of 8 bytes (PTX ISA 9.7.10.14)."""
     size = operands[1] if len(operands) > 1 else None
     if isinstance(size, Immediate) and isinstance(size.value, int) and size.value % 8:

@@ -160,7 +160,7 @@ def _constant(type_: PtxType) -> Immediate:
             return Immediate("0d3FF0000000000000", 1.0, "f64")
         if type_.bits == 32:
             return Immediate("0f3F800000", 1.0, "f32")
-    return Immediate("8", 8)
+    return Immediate("16", 16)
 
 
 def _address(m: Match, s: OperandSlot, shape: Shape, counters: dict[str, int]) -> AddressOperand:
