@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from warpsmith.assembly.ptx.parser import parse as read_ptx
 from warpsmith.base.errors import InputError, WarpsmithError
 from warpsmith.base.ptx_types import TYPES
+from warpsmith.hardware.scalar_store import block_hashes
 from warpsmith.hardware.scalar_values import code_dtype, inputs
 from warpsmith.launch.driver import driver
 from warpsmith.simulator.api import simulate
@@ -34,6 +35,8 @@ __all__ = ["Program", "compare", "main", "programs"]
 
 Array = NDArray[Any]
 _BLOCK = 128
+_HEAD = 512
+"""Results that a condensed capture keeps of each program."""
 
 
 @final
@@ -198,6 +201,15 @@ def run(folder: Path, out: Path) -> str:
     return f"{len(results)} results of {len(known)} programs"
 
 
+def condense(path: Path, to: Path) -> None:
+    """Keep of a capture the first results of each program and a hash of every 64."""
+    kept: dict[str, Array] = {}
+    for name, values in np.load(path).items():
+        kept[name] = values[:_HEAD]
+        kept[f"{name}#"] = block_hashes(values)
+    np.savez_compressed(to, **kept)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
 def _open(folder: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(folder / "programs.zip")
@@ -223,18 +235,23 @@ def compare(path: Path) -> str:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is not a program capture: {error}") from error
     lines: list[str] = []
-    for p in programs():
+    known = [p for p in programs() if f"{p.name}/0" in captured]
+    for p in known:
         ins = p.inputs()
         for k, ours in enumerate(simulated(p)):
-            theirs = captured[f"{p.name}/{k}"]
-            bad = np.flatnonzero(theirs != ours)
+            key = f"{p.name}/{k}"
+            theirs = captured[key]
+            bad = np.flatnonzero(theirs != ours[: len(theirs)])
+            hashes = captured.get(f"{key}#")
+            if hashes is not None and not len(bad) and (wrong := int((hashes != block_hashes(ours)).sum())):
+                lines.append(f"{p.name} result {k}: {wrong} of {len(hashes)} blocks of 64 differ")
             if len(bad):
                 at = [int(i) for i in bad[:: max(1, len(bad) // 4)][:4]]
                 shown = "; ".join(
                     f"{' '.join(f'{int(x[i]):x}' for x in ins)} -> {int(theirs[i]):x}, simulator {int(ours[i]):x}" for i in at
                 )
                 lines.append(f"{p.name} result {k}: {len(bad)} of {len(ours)} differ: {shown}")
-    return "\n".join([f"{len(programs())} programs, {len(lines)} results differ", *lines])
+    return "\n".join([f"{len(known)} programs, {len(lines)} results differ", *lines])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -249,10 +266,16 @@ def main(arguments: list[str] | None = None) -> int:
     p.add_argument("--out", type=Path, required=True)
     p = commands.add_parser("compare", help="compare a capture with the simulator")
     p.add_argument("file", type=Path)
+    p = commands.add_parser("condense", help="reduce a capture to what the repository keeps")
+    p.add_argument("file", type=Path)
+    p.add_argument("to", type=Path)
     args = parser.parse_args(arguments)
     try:
         if args.command == "build":
             text = build(args.arch, args.cubins)
+        elif args.command == "condense":
+            condense(args.file, args.to)
+            text = f"{args.to}: {args.to.stat().st_size / 1e6:.1f} MB"
         else:
             text = run(args.cubins, args.out) if args.command == "run" else compare(args.file)
     except WarpsmithError as error:

@@ -58,5 +58,5 @@ def evaluate(form: ScalarForm, inputs: list[Array]) -> list[Array]:
         else:
             built.fn(*outs, *operands)
     if form.carry_out and borrows:
-        outs[-1] = ~outs[-1]
+        outs[-1] = np.logical_not(outs[-1])
     return [_stored(o, t) for o, t in zip(outs, form.writes, strict=True)]

@@ -17,7 +17,7 @@ from warpsmith.simulator.meanings import half
 from warpsmith.simulator.meanings.double import nan_result
 from warpsmith.simulator.meanings.forms import Form
 from warpsmith.simulator.meanings.packed import over_lanes, packed_dtype
-from warpsmith.simulator.meanings.single import flush, settle
+from warpsmith.simulator.meanings.single import flush, round_single, settle
 
 __all__ = ["BUILDERS", "FUNCTIONS", "approximate"]
 
@@ -31,14 +31,30 @@ def _rounded(fn: Callable[[NDArray[np.float64]], Any]) -> Callable[[F32], F32]:
     return lambda x: np.asarray(fn(np.asarray(x).astype(np.float64))).astype(np.float32)
 
 
+_PER_TURN = np.array([0x3E22F983], np.uint32).view(np.float32)[0]
+"""1 / (2 pi) in f32."""
+
+
+def _circular(fn: Callable[[NDArray[np.float64]], Any]) -> Callable[[F32], F32]:
+    """Return sin or cos of an angle that the hardware first turns into a number of turns: f32, rounded towards zero."""
+
+    def of(x: F32) -> F32:
+        turns = round_single(np.multiply(x, _PER_TURN, dtype=np.float64), "rz").astype(np.float64)
+        part = turns - np.rint(turns)
+        part = np.where(np.abs(part) < 2.0**-25, np.copysign(0.0, x), part)
+        return np.asarray(fn(part * (2 * np.pi))).astype(np.float32)
+
+    return of
+
+
 FUNCTIONS: dict[str, Callable[[F32], F32]] = {
     "ex2": _rounded(np.exp2),
     "lg2": _rounded(np.log2),
     "rcp": _rounded(np.reciprocal),
     "rsqrt": _rounded(lambda x: 1 / np.sqrt(x)),
     "sqrt": _rounded(np.sqrt),
-    "sin": _rounded(np.sin),
-    "cos": _rounded(np.cos),
+    "sin": _circular(np.sin),
+    "cos": _circular(np.cos),
     "tanh": _rounded(np.tanh),
 }
 """Opcode -> the function on f32 values, without flushing."""
@@ -79,7 +95,7 @@ def divide(form: Form) -> Fn:
         r = (np.asarray(a).astype(np.float64) / np.asarray(b)).astype(np.float32)
         if beyond:
             huge = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b)
-            r = np.where(huge, np.where(np.isinf(a), np.float32(np.nan), np.copysign(np.float32(0), r)), r)
+            r = np.where(huge, np.where(np.isfinite(a), np.copysign(np.float32(0), r), np.float32(np.nan)), r)
         out[...] = r
         settle(out, ftz, False)
 

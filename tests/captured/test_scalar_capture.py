@@ -1,0 +1,80 @@
+"""Replay of what an H200 computed: every scalar form bit for bit, approximate ones within bounds, warp and atomic programs."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from warpsmith.hardware import program_capture
+from warpsmith.hardware.scalar_compare import compare_captured, is_approximate, is_refused
+from warpsmith.hardware.scalar_evaluate import evaluate
+from warpsmith.hardware.scalar_store import Capture
+from warpsmith.hardware.scalar_values import edge_count, inputs
+
+HERE = Path(__file__).parent
+
+REFUSED = re.compile(r"fma\.rn\.oob\..*|v\w+\.([us]32\.)+(\w+\.)*(min|max)|vshl\..*\.sat\..*|vmad\..*(sat|shr7|shr15)")
+"""Forms that hardware runs and the simulator refuses."""
+
+
+@cache
+def captured():
+    return Capture.read(HERE / "scalar-sm_90a.capture").items
+
+
+FEW = {"set": 8, "setp": 32}
+"""Opcodes with thousands of forms: how many of the 256 hashes of each are replayed."""
+
+OPCODES = sorted({c.form.mnemonic.split(".")[0] for c in captured()})
+
+
+def of(opcode):
+    return [c for c in captured() if c.form.mnemonic.split(".")[0] == opcode]
+
+
+def test_the_capture_is_whole():
+    assert len(captured()) > 6000
+    wrong = [c.form.key for c in captured() if is_refused(c.form) != bool(REFUSED.fullmatch(c.form.mnemonic))]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("opcode", OPCODES)
+def test_forms_agree_bit_for_bit(opcode):
+    exact = [c for c in of(opcode) if not is_approximate(c.form) and not is_refused(c.form)]
+    blocks = FEW.get(opcode)
+    differences = [d for d in (compare_captured(c, blocks) for c in exact) if d is not None]
+    assert not differences, "\n".join(str(d) for d in differences[:10])
+
+
+def ulps(bits):
+    """Codes as integers in the order of their values."""
+    code = bits.view(f"i{bits.dtype.itemsize}")
+    return np.where(code < 0, np.iinfo(code.dtype).min - code, code).astype(np.int64)
+
+
+ABSOLUTE = {"sin": 2.0**-20, "cos": 2.0**-20, "lg2": 2.0**-22, "tanh": 2.0**-11}
+"""Bounds of functions that the manual bounds absolutely (or relatively by far more than an ulp)."""
+
+
+@pytest.mark.parametrize("captured_form", [c for c in captured() if is_approximate(c.form)], ids=lambda c: c.form.key)
+def test_approximate_forms_stay_within_bounds(captured_form):
+    form = captured_form.form
+    n = edge_count(form.reads)
+    ours = evaluate(form, [x[:n] for x in inputs(form.reads)])[0]
+    theirs, opcode = captured_form.edges[0], form.mnemonic.split(".")[0]
+    if form.writes[0] in ("f16x2", "bf16x2"):
+        ours, theirs = ours.view(np.uint16), theirs.view(np.uint16)
+    if opcode in ABSOLUTE and form.writes == ("f32",):
+        ours, theirs = ours.view(np.float32).astype(float), theirs.view(np.float32).astype(float)
+        assert (np.isnan(ours) == np.isnan(theirs)).all()
+        with np.errstate(invalid="ignore"):
+            distance = np.where(ours == theirs, 0, np.abs(ours - theirs))
+        assert (np.isnan(ours) | (distance <= ABSOLUTE[opcode] + 2.0**-23 * np.abs(theirs))).all()
+    else:
+        assert np.abs(ulps(ours) - ulps(theirs)).max() <= 1
+
+
+def test_programs_agree_bit_for_bit():
+    assert program_capture.compare(HERE / "programs-sm_90a.npz") == "93 programs, 0 results differ"
