@@ -1,4 +1,4 @@
-"""Time of tracing: a straight-line kernel of 5,000 instructions, and 8,000 predicates.
+"""Time of tracing: a straight-line kernel of 5,000 instructions, 8,000 predicates, the Hopper attention kernel.
 
 Run: PYTHONPATH=src python benchmarks/trace.py
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 
 from warpsmith import kernel, ptx, reg
+from warpsmith.kernels.attention import hopper
+from warpsmith.kernels.attention.hopper_config import Config
 from warpsmith.types import f32, u32
 
 
@@ -48,6 +50,8 @@ def main() -> None:
         best = min(seconds(make(count)) for _ in range(5))
         each = best / count * 1e6
         print(f"{make.__name__:14} {count:6} instructions  {best * 1e3:7.1f} ms   {each:5.1f} us each   limit {limit} s")
+    k = hopper.build(Config(heads=8, sequence=1024, dim=128))
+    print(f"Hopper attention, first trace {seconds(k) * 1e3:28.1f} ms   limit 0.1 s")
     k = straight_line(5000)
     k.build()
     start = time.perf_counter()

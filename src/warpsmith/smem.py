@@ -18,6 +18,7 @@ from warpsmith.dsl.shared import (
     SharedAlloc,
     SharedSlice,
     apply_swizzle,
+    memory_type,
     normal_swizzle,
 )
 from warpsmith.dsl.shared_memory import STATIC_LIMIT, shared_limit
@@ -152,16 +153,10 @@ def base(name: str | None = None) -> Reg:
     return result
 
 
-def _word(dtype: PtxType) -> str:
-    if not isinstance(dtype, PtxType) or dtype.name == "pred":
-        raise error(f"shared memory needs a type of warpsmith.types, not {dtype!r}", "write e.g. smem.load(f32, address)")
-    return dtype.name if dtype.name in ("f32", "f64") or dtype.kind in ("unsigned", "signed") else f"b{dtype.bits}"
-
-
 def load(dtype: PtxType, address_: object) -> Reg:
     """Load one value of `dtype` from shared memory."""
     trace = current()
-    word = _word(dtype)
+    word = memory_type(dtype)
     result = trace.new(dtype)
     trace.emit(f"ld.shared.{word}", (result, address(address_)))
     return result
@@ -170,7 +165,7 @@ def load(dtype: PtxType, address_: object) -> Reg:
 def store(dtype: PtxType, address_: object, value: object) -> None:
     """Store one value of `dtype` to shared memory."""
     trace = current()
-    word = _word(dtype)
+    word = memory_type(dtype)
     if not isinstance(value, Reg):
         register = trace.new(dtype)
         move(register, value)

@@ -6,15 +6,15 @@ from math import prod
 from typing import TYPE_CHECKING, final
 
 from warpsmith.base.place import error
+from warpsmith.base.ptx_types import PtxType
 from warpsmith.dsl.address import Address, symbol_register
 from warpsmith.dsl.registers import Reg, move
 from warpsmith.dsl.trace import current
 
 if TYPE_CHECKING:
     from warpsmith.base.matrix_layout import GmmaLayout
-    from warpsmith.base.ptx_types import PtxType
 
-__all__ = ["SWIZZLES", "MbarrierArray", "MbarrierRef", "SharedAlloc", "SharedSlice", "apply_swizzle"]
+__all__ = ["SWIZZLES", "MbarrierArray", "MbarrierRef", "SharedAlloc", "SharedSlice", "apply_swizzle", "memory_type"]
 
 SWIZZLES = {"128B": 7, "64B": 3, "32B": 1}
 """swizzle -> which of the address bits 7… are XORed into the bits 4…."""
@@ -37,6 +37,13 @@ def apply_swizzle(offset: Reg, swizzle: str | None) -> Reg:
     if swizzle is None:
         return offset
     return offset ^ ((offset & (SWIZZLES[swizzle] << 7)) >> 3)
+
+
+def memory_type(dtype: PtxType) -> str:
+    """Return the type that ld and st use for values of `dtype`: floats of 16 bits and less and packed types are bits."""
+    if not isinstance(dtype, PtxType) or dtype.name == "pred":
+        raise error(f"shared memory needs a type of warpsmith.types, not {dtype!r}", "write e.g. smem.load(f32, address)")
+    return dtype.name if dtype.name in ("f32", "f64") or dtype.kind in ("unsigned", "signed") else f"b{dtype.bits}"
 
 
 def _element_bytes(dtype: PtxType, count: int) -> int:
@@ -133,7 +140,7 @@ class _Tile:
             where = self._element(index)
             trace = current()
             result = trace.new(self.dtype)
-            trace.emit(f"ld.shared.{_memory_type(self.dtype)}", (result, where))
+            trace.emit(f"ld.shared.{memory_type(self.dtype)}", (result, where))
             return result
         if len(self.shape) == 1:
             return self[(index,)]
@@ -148,14 +155,7 @@ class _Tile:
             register = trace.new(self.dtype)
             move(register, value)
             value = register
-        trace.emit(f"st.shared.{_memory_type(self.dtype)}", (where, value))
-
-
-def _memory_type(dtype: PtxType) -> str:
-    """The type ld and st use for elements of `dtype`."""
-    if dtype.name in ("f32", "f64") or dtype.kind in ("unsigned", "signed"):
-        return dtype.name
-    return f"b{dtype.bits}"
+        trace.emit(f"st.shared.{memory_type(self.dtype)}", (where, value))
 
 
 @final
