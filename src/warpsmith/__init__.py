@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from warpsmith.dsl.arch import detect_arch
     from warpsmith.dsl.intrinsic import intrinsic
     from warpsmith.dsl.kernel import Kernel, kernel
-    from warpsmith.simulator import SimulationResult, TensorMap, ptr, simulate
+    from warpsmith.simulator import Device, SimulationResult, TensorMap, ptr, simulate
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "__version__", "detect_arch", "findings", "intrinsic",
-    "kernel", "ptr", "ptx", "reg", "simulate", "smem", "specs", "testing", "types", "wgmma_layout",
+    "Device", "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "__version__", "detect_arch", "findings",
+    "intrinsic", "kernel", "ptr", "ptx", "reg", "simulate", "smem", "specs", "testing", "types", "wgmma_layout",
 ]  # fmt: skip
 
 _MODULES = ("debugkit", "findings", "kernels", "ptx", "reg", "smem", "specs", "testing", "types", "wgmma_layout")
@@ -31,7 +31,7 @@ _NAMES = {
     "warpsmith.dsl.arch": ("detect_arch",),
     "warpsmith.dsl.intrinsic": ("intrinsic",),
     "warpsmith.dsl.kernel": ("Kernel", "kernel"),
-    "warpsmith.simulator": ("SimulationResult", "TensorMap", "ptr", "simulate"),
+    "warpsmith.simulator": ("Device", "SimulationResult", "TensorMap", "ptr", "simulate"),
 }
 """module -> names it exports; imported when one is first asked for."""
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from warpsmith.assembly.ptx.tree import Function
     from warpsmith.base.findings import Finding
 
-__all__ = ["SimulationResult", "ptr", "simulate"]
+__all__ = ["SimulationResult", "checked", "launch", "ptr", "simulate"]
 
 Shape = int | tuple[int, ...]
 
@@ -83,17 +83,49 @@ def simulate(
     arguments, `CapabilityError` for what is not modelled; never for findings. Ctrl-C ends the run with `completed=False` and
     what was done so far.
     """
+    tree = checked(module)
+    memory = GlobalMemory()
+    return launch(
+        tree, ModuleVariables(tree, memory), kernel=kernel, grid=grid, block=block, cluster=cluster, args=args,
+        dynamic_shared=dynamic_shared, check=check, numerics=numerics, schedule=schedule, seed=seed, device=device, jobs=jobs,
+        max_steps=max_steps, progress=progress,
+    )  # fmt: skip
+
+
+def checked(module: Module | str) -> Module:
+    """Return the tree of a module; raise `PtxError` for text that is not accepted."""
     tree = parse(module) if isinstance(module, str) else module
     if problems := problems_of(tree):
         raise PtxError(problems)
+    return tree
+
+
+def launch(
+    tree: Module,
+    variables: ModuleVariables,
+    *,
+    kernel: str | None = None,
+    grid: Shape,
+    block: Shape,
+    cluster: Shape | None = None,
+    args: Sequence[Any] = (),
+    dynamic_shared: int = 0,
+    check: bool = True,
+    numerics: Literal["exact", "fast"] = "exact",
+    schedule: Literal["fair", "random"] = "fair",
+    seed: int = 0,
+    device: str | DeviceModel | None = None,
+    jobs: int = 1,
+    max_steps: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SimulationResult:
+    """Run a kernel on the memory that holds `variables`; the other parameters as in `simulate`."""
     entry = _entry(tree, kernel)
     model = _device(device, tree)
     if jobs != 1:
         raise CapabilityError("simulator: jobs other than 1 are not modelled; run several processes instead")
     config = _config(entry, model, grid, block, cluster, dynamic_shared, check, numerics, schedule, seed, max_steps)
-    memory = GlobalMemory()
-    variables = ModuleVariables(tree, memory)
-    arguments = Arguments(entry, args, memory)
+    arguments = Arguments(entry, args, variables.memory)
     return _launch(tree, entry, model, config, variables, arguments, progress)
 
 

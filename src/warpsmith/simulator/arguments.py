@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warpsmith.assembly.ptx.tree import Function, Parameter
     from warpsmith.simulator.memory import GlobalMemory
 
-__all__ = ["Arguments", "Pointer", "ptr"]
+__all__ = ["Arguments", "DeviceArray", "Pointer", "as_numpy", "ptr"]
 
 _FORMATS = {("unsigned", 8): "<B", ("unsigned", 16): "<H", ("unsigned", 32): "<I", ("unsigned", 64): "<Q"}
 
@@ -34,6 +34,37 @@ class Pointer:
         self.array = array
         self.offset = offset
         """Bytes from the array's first element."""
+
+
+@final
+class DeviceArray:
+    """An array in the memory of a `Device`; as an argument it is its address."""
+
+    __slots__ = ("dtype", "memory", "shape", "start")
+
+    def __init__(self, memory: GlobalMemory, start: int, shape: tuple[int, ...], dtype: Any) -> None:
+        self.memory, self.start, self.shape, self.dtype = memory, start, shape, np.dtype(dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    @property
+    def address(self) -> int:
+        """Generic address of the first element."""
+        return GLOBAL_BASE + self.start
+
+    def numpy(self) -> Any:
+        """Return a copy of what the memory holds now."""
+        return self.memory.data[self.start : self.start + self.nbytes].view(self.dtype).reshape(self.shape).copy()
+
+    def set(self, value: Any) -> None:
+        """Copy an array of the same shape to the memory."""
+        data = np.ascontiguousarray(value, self.dtype)
+        if data.shape != self.shape:
+            raise InputError(f"device array of shape {self.shape}: an array of shape {data.shape} was given")
+        self.memory.data[self.start : self.start + self.nbytes] = data.reshape(-1).view(np.uint8)
 
 
 def ptr(array: Any, offset: int = 0) -> Pointer:
@@ -88,6 +119,12 @@ class Arguments:
             if len(value) != size:
                 raise InputError(f"{what}: {len(value)} bytes given for a parameter of {size}")
             return bytes(value)
+        if isinstance(value, DeviceArray):
+            if size != 8 or p.shape:
+                raise InputError(f"{what}: a device array is a pointer of 8 bytes, and the parameter has {size}")
+            if value.memory is not self.memory:
+                raise InputError(f"{what}: the device array belongs to another device; copy it with .numpy()")
+            return struct.pack("<Q", value.address)
         array = _array_of(value)
         if array is None and (hasattr(value, "__dlpack__") or hasattr(value, "detach")):
             array = as_numpy(value, what)

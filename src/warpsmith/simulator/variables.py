@@ -45,6 +45,24 @@ class ModuleVariables:
         for v in (*outer, *inner):
             self._initialise(v)
 
+    def read(self, name: str) -> Any:
+        """Return a copy of a global variable's bytes; raise `InputError` for an unknown one."""
+        symbol = self.symbols.get(name)
+        if symbol is None or symbol.space != "global":
+            known = ", ".join(n for n, s in self.symbols.items() if s.space == "global") or "none"
+            raise InputError(f"no global variable `{name}`; the modules loaded have: {known}")
+        start = symbol.address - GLOBAL_BASE
+        return self.memory.data[start : start + self.sizes[name]].copy()
+
+    def write(self, name: str, value: Any) -> None:
+        """Set a global variable from an array of its size in bytes."""
+        data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        held = self.read(name)
+        if data.size != held.size:
+            raise InputError(f"global variable `{name}` has {held.size} bytes; {data.size} were given")
+        start = self.symbols[name].address - GLOBAL_BASE
+        self.memory.data[start : start + data.size] = data
+
     def values(self) -> dict[str, Any]:
         """Return what the global variables hold, as bytes by name."""
         data = self.memory.data

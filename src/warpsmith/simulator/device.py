@@ -1,0 +1,85 @@
+"""`Device`: several launches on one memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from warpsmith.base.device import device
+from warpsmith.base.errors import InputError
+from warpsmith.simulator.api import SimulationResult, checked, launch
+from warpsmith.simulator.arguments import DeviceArray, as_numpy
+from warpsmith.simulator.memory import GlobalMemory
+from warpsmith.simulator.variables import ModuleVariables
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.ptx import Module
+
+__all__ = ["Device", "Globals"]
+
+
+@final
+class Globals:
+    """The global variables of the modules a device has loaded, by name: bytes (numpy uint8), read and set."""
+
+    def __init__(self) -> None:
+        self.loaded: list[ModuleVariables] = []
+
+    def _holder(self, name: str) -> ModuleVariables:
+        for variables in reversed(self.loaded):
+            if name in variables.sizes:
+                return variables
+        known = ", ".join(n for v in self.loaded for n in v.sizes) or "none"
+        raise InputError(f"no global variable `{name}`; the modules loaded have: {known}")
+
+    def __getitem__(self, name: str) -> Any:
+        return self._holder(name).read(name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._holder(name).write(name, value)
+
+
+@final
+class Device:
+    """A simulated GPU whose memory outlives launches.
+
+    >>> gpu = Device("H200")
+    >>> x = gpu.array(np.arange(4, dtype=np.float32))
+    >>> x.numpy()
+    array([0., 1., 2., 3.], dtype=float32)
+    """
+
+    def __init__(self, name: str = "H200") -> None:
+        self.model = device(name)
+        self.memory = GlobalMemory()
+        self.globals = Globals()
+        self._modules: dict[int, tuple[Module, ModuleVariables]] = {}
+
+    def array(self, value: Any, dtype: Any = None) -> DeviceArray:
+        """Return an array in device memory: a copy of `value`, or zeros where it is a shape (then `dtype` is needed)."""
+        if isinstance(value, int | tuple):
+            if dtype is None:
+                raise InputError("Device.array: give dtype= with a shape")
+            host = np.zeros(value, dtype)
+        else:
+            host = np.ascontiguousarray(as_numpy(value, "Device.array"), dtype)
+        start = self.memory.allocate(f"device array of shape {host.shape}", host.nbytes)
+        out = DeviceArray(self.memory, start, host.shape, host.dtype)
+        out.set(host)
+        return out
+
+    def load(self, module: Module | str) -> Module:
+        """Load a module: its variables get their place and initial values, once."""
+        tree = checked(module)
+        if id(tree) not in self._modules:
+            variables = ModuleVariables(tree, self.memory)
+            self._modules[id(tree)] = tree, variables
+            self.globals.loaded.append(variables)
+        return tree
+
+    def launch(self, module: Any, **options: Any) -> SimulationResult:
+        """Run a kernel of a module (or a `@kernel` object) on this device; options and result as in `simulate`."""
+        source = module.module() if hasattr(module, "module") else module
+        tree = self.load(source)
+        return launch(tree, self._modules[id(tree)][1], device=self.model, **options)
