@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
+_SECTION = re.compile(r"(?:[^}/]++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|/)*+\}")
+"""Data of a section up to its brace; comments may hold braces."""
 
 
 def file_table(text: str) -> dict[int, str]:
@@ -99,11 +101,11 @@ def parse_section(lx: Lexer) -> Section:
     if lx.value != "{":
         raise lx.refuse(f"expected `{{` before the data of section {name}, found {lx.shown()}")
     begin = lx.end
-    close = lx.text.find("}", begin)
-    if close < 0:
+    inside = _SECTION.match(lx.text, begin)
+    if inside is None:
         raise lx.refuse(f"section {name} is never closed with `}}`")
-    text = lx.text[begin:close]
-    lx.seek(close + 1)
+    text = lx.text[begin : inside.end() - 1]
+    lx.seek(inside.end())
     return Section(name, text, lx.span(start))
 
 

@@ -79,7 +79,12 @@ def _argument(value: Operand, parameter: Parameter, scope: Scope) -> str:
     if symbol.kind == "register" and symbol.type is not None and formal is not None and not parameter.shape:
         if symbol.type.bits != formal.bits:
             return f"`{print_operand(value)}` is .{symbol.type}, parameter `{parameter.name}` is .{formal}"
-    elif symbol.kind == "variable" and symbol.space.startswith("param") and symbol.size is not None and formal is not None:
+    elif (
+        symbol.kind in ("variable", "parameter", "result")
+        and symbol.space.startswith("param")
+        and symbol.size is not None
+        and formal is not None
+    ):
         wanted = formal.bits // 8 * parameter.vector
         for n in parameter.shape:
             wanted *= n or 0

@@ -53,10 +53,13 @@ def declare_variable(declaration: Variable, scope: Scope, *, module: bool, sampl
         problems += _variable(v, scope, module)
         size = _size(v.type, v.vector, v.shape)
         known = scope.own(v.name)
-        free = scope.declare(v.name, variable("variable", v.type, v.space, v.vector, size), v.count)
-        if not free and (not module or v.name in scope.defined or (known is not None and known.space != v.space)):
+        symbol = variable("variable", v.type, v.space, v.vector, size)
+        free = scope.declare(v.name, symbol, v.count)
+        if not free and (not module or (v.linkage != "extern" and v.name in scope.defined)):
             problems.append(Problem(f"`{v.name}` is declared twice in this scope", v.span))
-        if v.linkage not in ("extern", "common"):
+        elif not free and known is not None and known.shape != symbol.shape:
+            problems.append(Problem(f"`{v.name}` was declared with another type or space before", v.span))
+        if v.linkage != "extern":
             scope.defined.add(v.name)
     return problems
 
@@ -77,6 +80,8 @@ def _variable(v: Variable, scope: Scope, module: bool) -> list[Problem]:
         out.append(Problem(f"`{v.name}` is a vector of {v.vector * TYPES[v.type].bits} bits; 128 is the most", v.span))
     if v.align is not None and (v.align <= 0 or v.align & (v.align - 1)):
         out.append(Problem(f"alignment {v.align} is not a power of two", v.span))
+    if v.linkage == "common" and space != "global":
+        out.append(Problem(f"`{v.name}`: only .global variables are .common", v.span))
     if module and space in ("local", "param"):
         out.append(Problem(f"`{v.name}`: .{space} variables belong in functions", v.span))
     if None in v.shape[1:]:
@@ -145,7 +150,7 @@ def declare_parameter(parameter: Parameter, scope: Scope, *, entry: bool, result
     else:
         size = _size(parameter.type, parameter.vector, parameter.shape)
         space = "param::entry" if entry else "param::func"
-        symbol = variable("variable" if result else "parameter", parameter.type, space, parameter.vector, size)
+        symbol = variable("result" if result else "parameter", parameter.type, space, parameter.vector, size)
         if parameter.type == "pred":
             problems.append(Problem("a predicate cannot be a .param", parameter.span))
         if parameter.vector > 1:

@@ -39,6 +39,11 @@ def check_hints(function: Function, version: tuple[int, int], arch: str) -> Iter
             yield from _directive(directive, function, version, arch)
     if {"maxntid", "reqntid"} <= names:
         yield Problem(f"`{function.name}` has both .maxntid and .reqntid", function.span, "keep one of them")
+    if {"maxclusterrank", "reqnctapercluster"} <= names:
+        text = f"`{function.name}` has both .maxclusterrank and .reqnctapercluster"
+        yield Problem(text, function.span, "keep one of them")
+    if "noreturn" in names and function.returns:
+        yield Problem(f"`{function.name}` is .noreturn and has a result", function.span)
 
 
 def _directive(directive: Directive, function: Function, version: tuple[int, int], arch: str) -> Iterator[Problem]:

@@ -91,8 +91,12 @@ class _Checker:
             self.problems.append(Problem(f"`{function.name}` is already a {known.kind}", function.span))
         elif known.signature.body is not None and function.body is not None:
             self.problems.append(Problem(f"function `{function.name}` is defined twice", function.span))
-        elif function.body is not None:
-            known.signature = function
+        else:
+            if _shapes(known.signature) != _shapes(function):
+                text = f"`{function.name}` was declared with other parameters before"
+                self.problems.append(Problem(text, function.span))
+            if function.body is not None:
+                known.signature = function
         self.problems += check_hints(function, self.version, self.arch)
         if len(function.returns) > 1 and any(p.space == "param" for p in function.returns):
             hint = "return them in .reg, or one .param array of bytes"
@@ -112,22 +116,20 @@ class _Checker:
     # --- bodies -----------------------------------------------------------------------------------------------------
 
     def _labels(self, body: list[Statement], scope: Scope) -> None:
-        """Declare the labels of a block: they may be used before they stand."""
+        """Declare the labels of a block: they may be used before they stand, those of tables and prototypes only after."""
         for k, statement in enumerate(body):
-            if not isinstance(statement, Label):
-                continue
             after = body[k + 1] if k + 1 < len(body) else None
-            symbol = Symbol("label")
-            if isinstance(after, BranchTargets):
-                symbol = Symbol("targets")
-            elif isinstance(after, CallPrototype):
-                symbol = Symbol("prototype", signature=after)
-            if not scope.declare(statement.name, symbol):
-                self.problems.append(Problem(f"label `{statement.name}` stands twice in this scope", statement.span))
+            if isinstance(statement, Label) and not isinstance(after, (BranchTargets, CallPrototype)):
+                self._label(statement, Symbol("label"), scope)
+
+    def _label(self, label: Label, symbol: Symbol, scope: Scope) -> None:
+        if not scope.declare(label.name, symbol):
+            self.problems.append(Problem(f"label `{label.name}` stands twice in this scope", label.span))
 
     def _statements(self, body: list[Statement], scope: Scope) -> None:
         self._labels(body, scope)
         problems, version, arch = self.problems, self.version, self.arch
+        before: Statement | None = None
         for statement in body:
             if type(statement) is Instruction:
                 found = check_instruction(statement, scope, version, arch)
@@ -142,7 +144,12 @@ class _Checker:
             elif isinstance(statement, Block):
                 self._statements(statement.body, Scope(scope))
             elif isinstance(statement, BranchTargets):
+                if isinstance(before, Label):
+                    self._label(before, Symbol("targets"), scope)
                 self._targets(statement, scope)
+            elif isinstance(statement, CallPrototype) and isinstance(before, Label):
+                self._label(before, Symbol("prototype", signature=statement), scope)
+            before = statement
 
     @staticmethod
     def _hinted(instruction: Instruction, problems: list[Problem], scope: Scope) -> list[Problem]:
@@ -163,3 +170,12 @@ class _Checker:
             symbol = scope(name)
             if symbol is None or symbol.kind != wanted:
                 self.problems.append(Problem(f"`{name}` in .{targets.kind} is not a {wanted}", targets.span, scope.near(name)))
+
+
+def _shapes(function: Function) -> list[tuple[object, ...]]:
+    """Return what declarations of one function must have in common."""
+    return [
+        (k, p.space, p.type, p.vector, tuple(p.shape))
+        for k, parameters in enumerate((function.returns, function.parameters))
+        for p in parameters
+    ]

@@ -335,7 +335,7 @@ def _base_fault(base: Name | Immediate, slot: OperandSlot, at: Context) -> str:
         if have.bits == 32 and slot.space in (None, "global"):
             return f"`{{}}`: a {slot.space or 'generic'} address has 64 bits, `{base.name}` is .{have}"
         return ""
-    if symbol.kind not in ("variable", "parameter"):
+    if symbol.kind not in ("variable", "parameter", "result"):
         return f"`{{}}`: `{base.name}` is a {symbol.kind} and no variable"
     if symbol.type is None:  # .texref and the like
         return ""
@@ -344,6 +344,8 @@ def _base_fault(base: Name | Immediate, slot: OperandSlot, at: Context) -> str:
         return f"`{{}}`: `{base.name}` is in .{space}, which a generic address does not reach by name"
     if want is not None and not _same_space(want, space):
         return f"`{{}}`: `{base.name}` is in .{space}, the instruction addresses .{want}"
+    if at.opcode == "ld" and symbol.kind == "result":
+        return f"`{{}}`: `{base.name}` is a result of the function, it cannot be read"
     if at.opcode == "st" and symbol.kind == "parameter":
         return f"`{{}}`: `{base.name}` is an input parameter, it cannot be written"
     return ""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Lookup", "Scope", "Symbol", "register", "special", "variable"]
 
-Kind = Literal["register", "special", "variable", "parameter", "label", "function", "prototype", "targets"]
+Kind = Literal["register", "special", "variable", "parameter", "result", "label", "function", "prototype", "targets"]
 
 
 @final
@@ -56,8 +56,10 @@ def register(type_name: str, vector: int = 1) -> Symbol:
 
 
 @cache
-def variable(kind: Literal["variable", "parameter"], type_name: str, space: str, vector: int, size: int | None) -> Symbol:
-    """Return the symbol of a variable or formal parameter."""
+def variable(
+    kind: Literal["variable", "parameter", "result"], type_name: str, space: str, vector: int, size: int | None
+) -> Symbol:
+    """Return the symbol of a variable, or of a formal parameter or result of a function."""
     return Symbol(kind, TYPES.get(type_name), vector, space, size=size)
 
 
