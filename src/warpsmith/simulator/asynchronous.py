@@ -130,6 +130,18 @@ class AsyncQueue:
                 out.append(op)
         return out
 
+    def oldest(self) -> AsyncOperation | None:
+        """Return the first of `candidates`, or None."""
+        heads: set[Hashable] = set()
+        for op in self.pending:
+            if op.queue is not None:
+                if op.queue in heads:
+                    continue
+                heads.add(op.queue)
+            if op.eligible is None or op.eligible():
+                return op
+        return None
+
     def complete(self, op: AsyncOperation, machine: Machine) -> None:
         """Carry `op` out: unmark its bytes, then read, write and signal."""
         self.pending.remove(op)

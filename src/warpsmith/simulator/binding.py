@@ -49,9 +49,11 @@ def wide_dtype(reg: Reg) -> Any:
 def whole_row(reg: Reg) -> Callable[[Lanes], Any]:
     """Bind a register in its full width, for results that are extended."""
 
+    dtype = wide_dtype(reg)
+
     def bind(x: Lanes) -> Any:
         count = reg.count if reg.count > 1 else None
-        return x.machine.registers.view(reg.bank, reg.slot, count, wide_dtype(reg), x.rect)
+        return x.machine.registers.view(reg.bank, reg.slot, count, dtype, x.rect)
 
     return bind
 

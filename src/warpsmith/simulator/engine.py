@@ -218,7 +218,7 @@ class Engine:
         woken = False
         for p in waiting:
             ready = p.condition.ready()
-            if ready is False or (ready is not True and not np.any(ready)):
+            if ready is False or (ready is not True and not ready.any()):
                 self.parked.append(p)
                 continue
             woken |= self._wake(p, ready)

@@ -87,12 +87,14 @@ class Lanes:
 
     def warps(self, a: NDArray[Any]) -> NDArray[Any]:
         """Return `a` of shape `[…, C, T]` as `[…, C, W, 32]`; a view where possible."""
-        a = np.broadcast_to(a, (*a.shape[:-2], *self.shape))
+        if a.shape[-2:] != self.shape:
+            a = np.broadcast_to(a, (*a.shape[:-2], *self.shape))
         return a.reshape(*a.shape[:-1], a.shape[-1] // 32, 32)
 
     def threads_of(self, a: NDArray[Any]) -> NDArray[Any]:
         """Undo `warps`: `[…, C, W, 32]` as `[…, C, T]`; a last axis of 1 is spread over the warp."""
-        a = np.broadcast_to(a, (*a.shape[:-1], 32))
+        if a.shape[-1] != 32:
+            a = np.broadcast_to(a, (*a.shape[:-1], 32))
         return a.reshape(*a.shape[:-2], a.shape[-2] * 32)
 
     @staticmethod

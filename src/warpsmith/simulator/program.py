@@ -115,6 +115,7 @@ class Operation:
     updated: frozenset[int] = frozenset()
     """Operands that are read and written."""
     opcode: str = ""
+    _slots: dict[int, dict[str, tuple[int, ...]]] = field(default_factory=dict[int, dict[str, tuple[int, ...]]])
     _reads: frozenset[tuple[str, int]] | None = None
     _writes: frozenset[tuple[str, int]] | None = None
     spaces: tuple[str | None, ...] = ()
@@ -122,10 +123,13 @@ class Operation:
 
     def operand_slots(self, index: int) -> dict[str, tuple[int, ...]]:
         """Return the registers of an operand by bank."""
-        out: dict[str, list[int]] = {}
-        for reg in _registers(self.operands[index]):
-            out.setdefault(reg.bank, []).extend(range(reg.slot, reg.slot + reg.count))
-        return {bank: tuple(slots) for bank, slots in out.items()}
+        found = self._slots.get(index)
+        if found is None:
+            out: dict[str, list[int]] = {}
+            for reg in _registers(self.operands[index]):
+                out.setdefault(reg.bank, []).extend(range(reg.slot, reg.slot + reg.count))
+            found = self._slots[index] = {bank: tuple(slots) for bank, slots in out.items()}
+        return found
 
     def reads(self) -> frozenset[tuple[str, int]]:
         """Return the (bank, slot) read, guard included."""

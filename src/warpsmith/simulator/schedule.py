@@ -84,10 +84,10 @@ class Fair:
 
     def complete_one(self, machine: Machine) -> bool:
         """Complete the oldest operation that can."""
-        candidates = machine.asynchronous.candidates()
-        if not candidates:
+        oldest = machine.asynchronous.oldest()
+        if oldest is None:
             return False
-        machine.asynchronous.complete(candidates[0], machine)
+        machine.asynchronous.complete(oldest, machine)
         return True
 
 
