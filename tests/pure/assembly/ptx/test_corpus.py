@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from warpsmith.assembly.ptx import parse
+from warpsmith.assembly.ptx.check import check
 from warpsmith.assembly.ptx.parser import ModuleReader
 from warpsmith.base.source import Source
 
@@ -41,3 +42,8 @@ SMALL = [p for p in FILES if p.stat().st_size < 20_000]
 def test_both_ways_of_reading_agree(path: Path) -> None:
     text = text_of(path)
     assert ModuleReader(Source(text, "x"), plain=False).read().items == parse(text).items
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.name}")
+def test_the_checker_has_nothing_to_say(path: Path) -> None:
+    assert [str(p) for p in check(parse(text_of(path), path.name))] == []
