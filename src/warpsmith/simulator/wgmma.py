@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from warpsmith.simulator.fragments import wgmma_a
+from warpsmith.simulator.fragments import wgmma_a, wgmma_accumulator
 from warpsmith.simulator.matrix_descriptor import MatrixDescriptor, decode, offsets
+from warpsmith.simulator.memory import UNDEFINED
 from warpsmith.simulator.multiply import multiply
 from warpsmith.simulator.operand_values import WIDTH, values
 
@@ -73,6 +74,21 @@ def _read(machine: Machine, row: int, bits: int, tile: Tile) -> NDArray[Any]:
     return elements.T if tile.mn_major else elements
 
 
+def _undefined(machine: Machine, row: int, bits: int, tile: Tile) -> NDArray[np.bool_] | None:
+    """Return which rows (of A) or columns (of B) `[mn]` have undefined bytes; None: none."""
+    d, base = _split(bits)
+    index, _, _ = _pieces(d, tile)
+    flags = (
+        machine.shared.shadows[16].take(index + ((row * machine.shared.row + base) >> 4), mode="clip").view(np.uint8)
+        & UNDEFINED
+    )
+    if not flags.any():
+        return None
+    if tile.mn_major:
+        return flags.reshape(tile.k, tile.mn, -1).any(axis=(0, 2))
+    return flags.reshape(tile.mn, -1).any(axis=1)
+
+
 def from_registers(registers: NDArray[np.uint32], type_: str, k: int) -> NDArray[Any]:
     """Return A `[64, k]` from its fragment: unsigned registers `[n, 128]`."""
     width = WIDTH[type_]
@@ -120,10 +136,29 @@ class Product:
         c = self._matrix(block) if self.scale_d else None
         d = multiply(machine, a, b.T, c, self.types, saturate=self.saturate, wgmma=True)
         self._put(d, block)
-        undefined = machine.registers.undefined
-        if undefined is not None and not self.scale_d:
-            for bank, slots in self.slots.items():
-                undefined[bank][list(slots), self.row, self.first : self.first + 128] = False
+        if machine.checking:
+            self._follow_undefined(machine)
+
+    def _follow_undefined(self, machine: Machine) -> None:
+        """Mark the accumulators that undefined bytes have reached, and unmark those that were computed afresh."""
+        registers = machine.registers
+        rows = None if isinstance(self.a, np.ndarray) else _undefined(machine, self.row, self.a, self.tile_a)
+        columns = _undefined(machine, self.row, self.b, self.tile_b)
+        if rows is not None or columns is not None:
+            registers.track()
+        if registers.undefined is None:
+            return
+        bad = np.zeros((64, self.n), np.bool_)
+        if rows is not None:
+            bad[rows] = True
+        if columns is not None:
+            bad[:, columns] = True
+        row, column = wgmma_accumulator(self.n, 16 if self.types[0] == "f16" else 32)
+        hit = bad[row, column].any(-1)
+        for bank, slots in self.slots.items():
+            flags = registers.undefined[bank]
+            where = (list(slots), self.row, slice(self.first, self.first + 128))
+            flags[where] = (flags[where] | hit) if self.scale_d else hit
 
     def _matrix(self, block: NDArray[Any]) -> NDArray[Any]:
         """Return D `[64, n]` from registers `[r, 128]`."""

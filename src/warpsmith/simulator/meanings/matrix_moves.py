@@ -49,14 +49,15 @@ def ldmatrix(m: Match) -> Function | Refused:
         matrices = _rows(x, np.broadcast_to(address, x.shape), count, space)
         for i, dest in enumerate(d if isinstance(d, list) else [d]):
             rows = matrices[i]
-            if not trans:
-                x.put(dest, x.load(space, _per_lane(x, rows, _ROW, 4 * _PAIR), 4).view(np.uint32)[..., 0])
-                continue
-            low, high = (
-                x.load(space, _per_lane(x, rows, 2 * _PAIR + k, 2 * _ROW), 2).view(np.uint16)[..., 0].astype(np.uint32)
-                for k in (0, 1)
-            )
-            x.put(dest, low | high << np.uint32(16))
+            if trans:
+                parts = [x.load_items(space, _per_lane(x, rows, 2 * _PAIR + k, 2 * _ROW), 2) for k in (0, 1)]
+            else:
+                parts = [x.load_items(space, _per_lane(x, rows, _ROW, 4 * _PAIR), 4)]
+            word = np.ascontiguousarray(np.concatenate([p[0] for p in parts], axis=-1))
+            x.put(dest, word.view(np.uint32)[..., 0])
+            undefined = [p[1].any(-1) for p in parts if p[1] is not None]
+            if undefined:
+                x.put_undefined(dest, np.logical_or.reduce(undefined))
 
     return run
 

@@ -70,24 +70,29 @@ def load(m: Match) -> Function:
         row, column = _map(matrix, rows, columns, len(d), width)
         for i, dest in enumerate(d):
             outer, inner = (row[i], column[i]) if by_rows else (column[i], row[i])
-            x.put(dest, _load_register(x, space, address, outer, inner, step, width))
+            word, undefined = _load_register(x, space, address, outer, inner, step, width)
+            x.put(dest, word)
+            if undefined is not None:
+                x.put_undefined(dest, undefined)
 
     return run
 
 
-def _load_register(x: Lanes, space: str | None, base: Any, outer: Any, inner: Any, step: Any, width: int) -> NDArray[Any]:
-    """Return one register `[C, T]`, part by part; four bytes at once where elements are narrower than a byte."""
-    tile = x.shape[1] // 32
-    if width < 8:
-        return x.load(space, base + _offset(outer[:, 0], inner[:, 0], step, width, tile), 4).view(np.uint32)[..., 0]
-    size = width // 8
-    if size == 8:
-        return x.load(space, base + _offset(outer[:, 0], inner[:, 0], step, width, tile), 8).view(np.float64)[..., 0]
-    word = np.zeros(x.shape, np.uint32)
-    for part in range(outer.shape[1]):
-        data = x.load(space, base + _offset(outer[:, part], inner[:, part], step, width, tile), size)
-        word |= data.view(f"u{size}")[..., 0].astype(np.uint32) << np.uint32(part * width)
-    return word
+def _load_register(
+    x: Lanes, space: str | None, base: Any, outer: Any, inner: Any, step: Any, width: int
+) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Return one register `[C, T]` and where it is undefined; whole where elements are under a byte or double."""
+    size = {1: 4, 4: 4, 64: 8}.get(width, width // 8)
+    parts = 1 if size * 8 != width or size == 8 else outer.shape[1]
+    word = np.zeros(x.shape, np.uint64 if size == 8 else np.uint32)
+    undefined: NDArray[np.bool_] | None = None
+    for part in range(parts):
+        where = base + _offset(outer[:, part], inner[:, part], step, width, x.shape[1] // 32)
+        data, flags = x.load_items(space, where, size)
+        word |= np.ascontiguousarray(data).view(f"u{size}")[..., 0].astype(word.dtype) << word.dtype.type(part * width)
+        if flags is not None:
+            undefined = flags.any(-1) if undefined is None else undefined | flags.any(-1)
+    return word, undefined
 
 
 def _offset(outer: NDArray[np.intp], inner: NDArray[np.intp], step: Any, width: int, tile: int) -> Any:
