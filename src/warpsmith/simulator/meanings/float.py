@@ -17,6 +17,7 @@ from warpsmith.simulator.meanings.single import (
     flush,
     flush_tiny,
     has_subnormal,
+    near_tiny,
     ordinary,
     round_single,
     settle,
@@ -30,7 +31,7 @@ F32 = NDArray[np.float32]
 Fn = Callable[..., None]
 _SIGN = np.uint32(0x80000000)
 _FAR_FROM_TINY = np.float32(2.0**-100)
-_TIE = np.int64(-(2**63))
+_TIE, _TIE_SHIFT = np.int64(-(2**63)), np.int64(35)
 
 
 def _wide(a: F32) -> NDArray[np.float64]:
@@ -80,7 +81,7 @@ def mul(form: Form) -> Fn:
         if ftz:
             a, b = flush(a), flush(b)
         r: Any = np.multiply(a, b) if mode == "rn" else round_single(_wide(a) * _wide(b), mode)
-        if ftz and not ordinary(r):
+        if ftz and near_tiny(r):
             r = flush_tiny(r, _wide(a) * _wide(b), mode)
         out[...] = r
         settle(out, ftz, sat)
@@ -88,20 +89,31 @@ def mul(form: Form) -> Fn:
     return general if ftz or sat or mode != "rn" else plain
 
 
-def fused_nearest(a: F32, b: F32, c: F32) -> F32:
-    """Return a * b + c rounded once to nearest even.
+def _sum_of_product(a: F32, b: F32, c: F32) -> tuple[Any, bool]:
+    """Return a * b + c through float64, and whether a second rounding may have spoilt it.
 
-    The float64 sum of the exact product and c may be rounded a second time only when it lies half-way between two f32
-    values, or
-    when the result is subnormal; those arrays take the exact path.
+    The float64 sum of the exact product and c is rounded again only on the way to f32: harmless unless it lies half-way
+    between two f32 values, or the result is subnormal (or zero: then nobody looked).
     """
     total: Any = np.multiply(a, b, dtype=np.float64)
     total = np.add(total, c)
-    ties = np.left_shift(total.view(np.int64), np.int64(35))
-    result = total.astype(np.float32)
-    if np.minimum.reduce(ties, axis=None, initial=0) == _TIE or has_subnormal(result):
-        return sum_single(_wide(a) * _wide(b), _wide(c), "rn")
-    return result
+    result: Any = total.astype(np.float32)
+    bits = total.view(np.int64)
+    ties = np.left_shift(bits, _TIE_SHIFT, bits)
+    tie = np.minimum.reduce(ties, axis=None, initial=0) == _TIE
+    return result, bool(tie) or not ordinary(result)
+
+
+def _has_tie(a: F32, b: F32, c: F32) -> bool:
+    """Say whether a float64 sum lies half-way between two f32 values."""
+    total: Any = np.add(np.multiply(a, b, dtype=np.float64), c)
+    return bool(np.minimum.reduce(np.left_shift(total.view(np.int64), _TIE_SHIFT), axis=None, initial=0) == _TIE)
+
+
+def fused_nearest(a: F32, b: F32, c: F32) -> F32:
+    """Return a * b + c rounded once to nearest even."""
+    result, doubtful = _sum_of_product(a, b, c)
+    return sum_single(_wide(a) * _wide(b), _wide(c), "rn") if doubtful else result
 
 
 def fma(form: Form) -> Fn:
@@ -111,8 +123,16 @@ def fma(form: Form) -> Fn:
     def fn(out: F32, a: F32, b: F32, c: F32) -> None:
         if ftz:
             a, b, c = flush(a), flush(b), flush(c)
-        r = fused_nearest(a, b, c) if mode == "rn" else sum_single(_wide(a) * _wide(b), _wide(c), mode)
-        if ftz and not ordinary(r):
+        if mode == "rn":
+            r, doubtful = _sum_of_product(a, b, c)
+            if not doubtful and not sat:
+                out[...] = r
+                return
+            if doubtful and (has_subnormal(r) or _has_tie(a, b, c)):
+                r = sum_single(_wide(a) * _wide(b), _wide(c), mode)
+        else:
+            r = sum_single(_wide(a) * _wide(b), _wide(c), mode)
+        if ftz and near_tiny(r):
             r = flush_tiny(r, odd_sum(_wide(a) * _wide(b), _wide(c)), mode)
         out[...] = r
         settle(out, ftz, sat)
@@ -126,7 +146,7 @@ def quotient(a: F32, b: F32, mode: str, ftz: bool) -> F32:
         a, b = flush(a), flush(b)
     exact = _wide(a) / _wide(b)
     out = round_single(exact, mode)
-    if ftz and not ordinary(out):
+    if ftz and near_tiny(out):
         out = flush_tiny(out, exact, mode)
     settle(out, ftz, False)
     return out

@@ -18,6 +18,7 @@ __all__ = [
     "flush_tiny",
     "has_nan",
     "has_subnormal",
+    "near_tiny",
     "ordinary",
     "round_single",
     "saturate",
@@ -67,16 +68,26 @@ def flush_tiny(result: F32, exact: F64, mode: str) -> F32:
     return np.where(tiny, np.copysign(_ZERO, exact.astype(np.float32)), result)
 
 
+def _smallest(a: F32) -> int:
+    """Return twice the bits of the smallest nonzero magnitude, less 1."""
+    doubled = np.left_shift(np.asarray(a).view(np.uint32), np.uint32(1)) - np.uint32(1)
+    return int(np.minimum.reduce(doubled, axis=None))
+
+
 def has_subnormal(a: F32) -> bool:
     """Say whether an element is a nonzero number below 2^-126."""
-    if ordinary(a):
-        return False
-    doubled = np.left_shift(np.asarray(a).view(np.uint32), np.uint32(1)) - np.uint32(1)
-    return bool(np.minimum.reduce(doubled, axis=None) < 0x00FFFFFF)
+    return not ordinary(a) and _smallest(a) < 0x00FFFFFF
+
+
+def near_tiny(a: F32) -> bool:
+    """Say whether an element is a nonzero number not above 2^-126."""
+    return not ordinary(a) and _smallest(a) <= 0x00FFFFFF
 
 
 def flush(a: F32) -> F32:
     """Return `a` with subnormals replaced by zero of the same sign (`a` itself when it has none)."""
+    if np.ndim(a) == 0:
+        return a if not 0 < abs(float(a)) < 2.0**-126 else np.copysign(_ZERO, a)
     if not has_subnormal(a):
         return a
     return np.where(np.abs(a) < TINY, np.copysign(_ZERO, a), a)
