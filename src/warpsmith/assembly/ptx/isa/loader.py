@@ -29,7 +29,9 @@ _LET = re.compile(r"let\s+([A-Z][A-Z0-9_]*)\s*=\s*(.*)$")
 _OPCODE = re.compile(r"[a-z][a-z0-9_]*")
 _AVAILABILITY = r"@(?P<need>(?:\d+\.\d+)?(?:/sm_\d+[af+]?(?:,sm_\d+[af+]?)*)?)"
 _ELEMENT = re.compile(
-    r"\.(?P<word>[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)(?:\{(?P<set>[^{}]*)\})?" + f"(?:{_AVAILABILITY})?" + r"(?P<optional>\?)?"
+    r"\.(?P<word>[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)(?:\{(?P<set>[^{}]*)\})?"
+    + f"(?:{_AVAILABILITY})?"
+    + r"(?P<optional>\?)?(?P<fixed>!)?"
 )
 _ALTERNATIVE = re.compile(r"(?P<word>\$?[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)" + f"(?:{_AVAILABILITY})?$")
 _Columns = list[tuple[str, int, int]]
@@ -70,8 +72,8 @@ class Table:
     def match(self, mnemonic: str) -> tuple[Match, ...]:
         """Return a match for every row that the dotted `mnemonic` fits, () for none. Cached.
 
-        Modifiers in the manual's order win; otherwise any order is accepted, as ptxas does (words of equal sets, such as the
-        two types of `cvt`, keep their order).
+        Modifiers in the manual's order win; otherwise any order is accepted, as ptxas does, but for types and the words that
+        belong to the instruction's name (`!`).
         """
         found = self._matches.get(mnemonic)
         if found is None:
@@ -171,11 +173,14 @@ class Table:
             if alternatives is not None:
                 words = self._alternatives(file, alternatives, m.start("set"), ())
                 words = {w: (*n, *(Need(f".{w}", x.ptx, x.arch) for x in needs)) for w, n in words.items()}
-                element = Element("choice", word, words, bool(m["optional"]))
+                element = Element("choice", word, words, bool(m["optional"]), bool(m["fixed"]))
             else:
-                element = Element("flag" if m["optional"] else "literal", word, {word: needs}, bool(m["optional"]))
+                kind = "flag" if m["optional"] else "literal"
+                element = Element(kind, word, {word: needs}, bool(m["optional"]), bool(m["fixed"]))
                 if needs and not m["optional"]:
                     raise BadColumnError(at, f"the availability of the literal .{word} belongs in the columns ptx and arch")
+            if element.fixed and not all(e.fixed for e in elements):
+                raise BadColumnError(at, f"only the first words may be fixed with '!', not .{word}")
             if element.kind != "literal":
                 if word in names:
                     raise BadColumnError(at, f"two flags or choices are called {word!r}")

@@ -37,6 +37,8 @@ class Element:
     words: Mapping[str, tuple[Need, ...]]
     """Accepted words with what each needs beyond the row."""
     optional: bool
+    fixed: bool = False
+    """Part of the instruction's name: stands where the row has it even where the order of modifiers is free."""
 
 
 @final
@@ -131,7 +133,12 @@ def fit(row: Row, mnemonic: str, words: list[str], ordered: bool) -> Match | Non
     if len(words) > len(elements) or not row.words.issuperset(words) or not row.required.issubset(words):
         return None
     places: list[str | None] = [None] * len(elements)
-    if not (_in_order(elements, words, 0, 0, places) if ordered else _any_order(elements, words, 0, places)):
+    if ordered:
+        fits = _in_order(elements, words, 0, 0, places)
+    else:
+        used = _name(elements, words, places)
+        fits = used >= 0 and _any_order(elements, words, used, places)
+    if not fits:
         return None
     values: dict[str, Value] = {}
     for element, word in zip(elements, places, strict=True):
@@ -154,14 +161,30 @@ def _in_order(elements: tuple[Element, ...], words: list[str], at: int, used: in
     return element.optional and _in_order(elements, words, at + 1, used, places)
 
 
-def _any_order(elements: tuple[Element, ...], words: list[str], used: int, places: list[str | None]) -> bool:
+def _name(elements: tuple[Element, ...], words: list[str], places: list[str | None]) -> int:
+    """Place the fixed words of the row; return how many there are, -1 when one is missing."""
+    used = 0
+    for at, element in enumerate(elements):
+        if not element.fixed:
+            break
+        if used < len(words) and words[used] in element.words:
+            places[at] = words[used]
+            used += 1
+        elif not element.optional:
+            return -1
+    return used
+
+
+def _any_order(elements: tuple[Element, ...], words: list[str], used: int, places: list[str | None], after: int = -1) -> bool:
+    """Place the words from `used` on where they fit; types keep the row's order, the next one stands behind `after`."""
     if used == len(words):
         return all(p is not None or e.optional for e, p in zip(elements, places, strict=True))
     word = words[used]
+    is_type = word in TYPES
     for at, element in enumerate(elements):
-        if places[at] is None and word in element.words:
+        if places[at] is None and not element.fixed and word in element.words and (not is_type or at > after):
             places[at] = word
-            if _any_order(elements, words, used + 1, places):
+            if _any_order(elements, words, used + 1, places, at if is_type else after):
                 return True
             places[at] = None
     return False

@@ -19,6 +19,7 @@ EXPECTED = {
     "duplicate_row": "duplicate_row.txt:2:1: the same row as duplicate_row.txt:1",
     "empty_availability": "empty_availability.txt:1:4: '@' of 'ftz' states no availability; write e.g. @7.0/sm_80+",
     "pair_optional": "pair_optional.txt:1:11: only the second part of a pair may be optional: '>p:pred?|>q:pred'",
+    "fixed_late": "fixed_late.txt:1:7: only the first words may be fixed with '!', not .mode",
     "key_twice": "key_twice.txt:1:53: key 'refused' twice",
     "literal_need": "literal_need.txt:1:4: the availability of the literal .f32 belongs in the columns ptx and arch",
     "no_opcode": "no_opcode.txt:1:1: a row begins with an opcode",

@@ -45,3 +45,17 @@ def test_conditional_operand_and_vector_count():
 def test_nothing_fits():
     for text in ("fma.f32", "fma.rn.rz.f32", "fma.rn.f32.v2", "nothing", "fma", "", "ld..b32", "cvt.f32.f32.f32"):
         assert TABLE.match(text) == ()
+
+
+def test_words_of_the_name_and_types_keep_their_places():
+    table = Table(
+        {
+            "t.txt": "mad.mode{hi|lo}!.cc.type{u32|s32}  >d, a, b, c  3.0  sm_20+  9.7.2.5\n"
+            "set.cmp{lt|eq}.dtype{f16|u32}.type{u32|f16}  >d:dtype, a, b  4.2  sm_53+  9.7.8.1\n"
+        }
+    )
+    assert table.match("mad.lo.u32.cc")[0]["mode"] == "lo"
+    assert table.match("mad.cc.lo.u32") == ()
+    (m,) = table.match("set.f16.u32.lt")
+    assert (m["dtype"], m["type"]) == ("f16", "u32")
+    assert table.match("set.u32.f16.lt")[0]["dtype"] == "u32"
