@@ -87,7 +87,7 @@ def setp(form: Form) -> Fn:
 
     def truths(a: Array, b: Array, two: bool) -> tuple[Bools, Bools]:
         if lane:
-            shape = np.broadcast_shapes(np.shape(a), np.shape(b))
+            shape = np.broadcast_shapes(np.shape(a), np.shape(b)) or (1,)
             both = compare(values(elements(a, lane, shape)), values(elements(b, lane, shape)))
             return both[..., ::2], both[..., 1::2]
         first = compare(values(a), values(b))

@@ -96,7 +96,7 @@ def _sum_of_product(a: F32, b: F32, c: F32) -> tuple[Any, bool]:
     between two f32 values, or the result is subnormal (or zero: then nobody looked).
     """
     total: Any = np.multiply(a, b, dtype=np.float64)
-    total = np.add(total, c)
+    total = np.asarray(np.add(total, c))
     result: Any = total.astype(np.float32)
     bits = total.view(np.int64)
     ties = np.left_shift(bits, _TIE_SHIFT, bits)
