@@ -10,9 +10,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.check.complaint import Complaint, to_problem
+from warpsmith.assembly.ptx.check.context import context
 from warpsmith.assembly.ptx.check.forms import operands_form
 from warpsmith.assembly.ptx.check.mnemonic import availability, unknown
-from warpsmith.assembly.ptx.check.operands import context, operand_fault
+from warpsmith.assembly.ptx.check.operands import operand_fault
 from warpsmith.assembly.ptx.isa import match
 from warpsmith.assembly.ptx.isa.rules import RULES
 from warpsmith.assembly.ptx.special_registers import special_register
