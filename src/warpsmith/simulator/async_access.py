@@ -98,6 +98,16 @@ def watch(x: Lanes, lane: Lane, index: int | None, op: AsyncOperation) -> MBarri
     barrier = find(x, index, lane.mask, "a copy signals")
     if barrier is not None:
         barrier.signals.append((op, barrier.phase))
+        if x.machine.checking and not barrier.fenced:
+            barrier.fenced = True
+            x.finding(
+                "uninitialised-barrier",
+                f"`{op.kind}` signals mbarrier [{barrier.address:#x}], whose initialisation no fence has published",
+                lanes=lane.mask,
+                severity="portability",
+                related=[Related("initialised here", barrier.place)],
+                repair="Put fence.mbarrier_init.release.cluster between mbarrier.init and the barrier of the CTA.",
+            )
     return barrier
 
 

@@ -51,6 +51,8 @@ class MBarrier:
     pending: int
     place: Place | None
     """Where it was initialised."""
+    fenced: bool = False
+    """A fence has ordered its initialisation before asynchronous uses."""
     tx: int = 0
     phase: int = 0
     """Number of the phase in progress."""

@@ -10,6 +10,8 @@ from warpsmith.simulator.copy_groups import CopyGroups
 from warpsmith.simulator.mbarrier import MBarriers
 
 if TYPE_CHECKING:
+    from warpsmith.assembly.ptx.isa import Match
+    from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
 
 __all__ = ["Units", "units_of"]
@@ -29,6 +31,18 @@ class Units:
         self.wgmma = CopyGroups(rows, threads)
         """Groups of `wgmma.mma_async`."""
         machine.end_hooks.append(partial(_row_end, machine, self))
+        self._other_fences = machine.fence_hook
+        machine.fence_hook = self._fence
+
+    def _fence(self, x: Lanes, match: Match) -> None:
+        """Note that the barriers of the executing CTAs are published to the asynchronous proxy."""
+        if self._other_fences is not None:
+            self._other_fences(x, match)
+        if match.mnemonic.startswith(("fence.mbarrier_init", "fence.proxy.async")):
+            rows = {x.c0 + c for c in x.active().any(1).nonzero()[0].tolist()}
+            for barrier in self.barriers.by_index.values():
+                if barrier.row in rows:
+                    barrier.fenced = True
 
 
 def units_of(machine: Machine) -> Units:

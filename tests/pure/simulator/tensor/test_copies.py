@@ -270,3 +270,21 @@ D:
     r = run(body.replace(*change), np.zeros(512, np.uint8), np.zeros(512, np.uint8), parameters=IN)
     assert r.findings[0].kind == "out-of-bounds"
     assert message in r.findings[0].message or "past the end of" in r.findings[0].message
+
+
+def test_an_unpublished_barrier_is_a_matter_of_portability(run: Any) -> None:
+    data, out = np.arange(512, dtype=np.uint8), np.zeros(512, np.uint8)
+    body = (
+        HEAD
+        + BARRIER.replace("fence.mbarrier_init.release.cluster;", "")
+        + """ @%p1 bra W;
+ mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 512;
+ cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 512, [%r2];
+"""
+        + WAIT
+        + OUT
+    )
+    r = run(body, out, data, parameters=IN)
+    assert (out == data).all()
+    assert [(f.kind, f.severity) for f in r.findings] == [("uninitialised-barrier", "portability")]
+    assert r.findings[0].message == "`cp.async.bulk` signals mbarrier [0xc00], whose initialisation no fence has published"
