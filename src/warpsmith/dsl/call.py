@@ -44,7 +44,7 @@ class Callee(Protocol):
         """Template parameters and defaults."""
         ...
 
-    def build(self, env: Mapping[str, int] | None = None, **template: object) -> Built:
+    def build(self, env: Mapping[str, int] | None = None, /, **template: object) -> Built:
         """Trace the body."""
         ...
 

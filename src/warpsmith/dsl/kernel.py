@@ -102,7 +102,7 @@ class Kernel:
         """The architecture, with `auto` resolved."""
         return resolve_arch(self.configuration.arch)
 
-    def build(self, env: Mapping[str, int] | None = None, **template: object) -> Built:
+    def build(self, env: Mapping[str, int] | None = None, /, **template: object) -> Built:
         """Trace the body (or find an earlier trace) and return the module with what a launch needs to know."""
         names = self.template_params
         given = {n: v for n, v in template.items() if n in names}
