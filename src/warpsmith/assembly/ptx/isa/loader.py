@@ -145,7 +145,7 @@ class Table:
         return Row(
             f"{opcode}#{index}",
             opcode,
-            cells["pattern"][0],
+            cells["pattern"][0].replace("!", ""),
             cells["operands"][0],
             elements,
             specs,

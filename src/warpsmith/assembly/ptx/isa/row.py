@@ -50,6 +50,7 @@ class Row:
     """Opcode and index among the opcode's rows: `fma#2`."""
     opcode: str
     pattern: str
+    """As the table has it, without the marks of fixed words."""
     operands_text: str
     elements: tuple[Element, ...]
     operands: tuple[OperandSpec, ...]
