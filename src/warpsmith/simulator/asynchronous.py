@@ -61,6 +61,8 @@ class AsyncOperation:
     eligible: Callable[[], bool] | None = None
     """When given, the operation can complete only once it says True."""
     done: bool = False
+    cta: int = -1
+    """The CTA that held `row` at the issue (linear in the grid)."""
     serial: int = -1
     """Order of issue over the whole launch."""
     bounds: list[tuple[Space, int, int]] = field(default_factory=list)
@@ -149,7 +151,10 @@ class AsyncQueue:
         op.done = True
         self.completed += 1
         machine.counters.async_operations[op.kind] += 1
-        op.complete(machine)
+        shared = any(e.space is machine.shared for e in (*op.reads, *op.writes))
+        holder = int(machine.row_cta[op.row])
+        if not shared or holder in (-1, op.cta) or op.cta == -1:  # else the memory belongs to another CTA by now
+            op.complete(machine)
         machine.progress()
 
     def _unmark(self, op: AsyncOperation) -> None:

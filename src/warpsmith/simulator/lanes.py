@@ -320,4 +320,5 @@ class Lanes:
         """Put an operation in flight; its place is that of the instruction unless it has one."""
         if op.place is None:
             op.place = self.place
+        op.cta = int(self.machine.row_cta[op.row])
         self.machine.asynchronous.issue(op)

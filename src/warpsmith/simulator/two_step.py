@@ -36,7 +36,8 @@ def two_step(
         machine.progress()
 
     def second(machine: Machine) -> None:
-        write(machine, held.pop())
+        if held:  # nothing was read where another CTA had the memory by then
+            write(machine, held.pop())
         machine.progress()
 
     reading = AsyncOperation(f"{kind} (reading)", first, lane.row, x.place, threads, reads=reads)

@@ -288,3 +288,24 @@ def test_an_unpublished_barrier_is_a_matter_of_portability(run: Any) -> None:
     assert (out == data).all()
     assert [(f.kind, f.severity) for f in r.findings] == [("uninitialised-barrier", "portability")]
     assert r.findings[0].message == "`cp.async.bulk` signals mbarrier [0xc00], whose initialisation no fence has published"
+
+
+def test_a_store_outlives_its_cta_once_the_source_is_read(run: Any) -> None:
+    """Each CTA leaves after wait_group.read, and its bytes still arrive."""
+    data, out = np.arange(512, dtype=np.uint8), np.zeros((24, 512), np.uint8)
+    body = (
+        HEAD
+        + """ ld.global.v4.b32 {%r10,%r11,%r12,%r13}, [%rd3]; st.shared.v4.b32 [%r4], {%r10,%r11,%r12,%r13};
+ mov.u32 %r20, %ctaid.x; mul.wide.u32 %rd9, %r20, 512; add.u64 %out, %out, %rd9;
+ fence.proxy.async.shared::cta; bar.sync 0; @%p1 bra D;
+ cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 512;
+ cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;
+D:
+"""
+    )
+    clean(run(body, out, data, parameters=IN, grid=24, schedule="random", seed=1))
+    assert (out == data).all()
+    out[:] = 0
+    r = run(body.replace("wait_group.read 0", "wait_group.read 1"), out[:1], data, parameters=IN)
+    assert [f.kind for f in r.findings] == ["leftover"]
+    assert r.findings[0].message == "cta (0,0,0) ended while `cp.async.bulk (reading)` still accesses its shared memory"
