@@ -26,7 +26,21 @@ Trail = tuple[tuple[int, ...], ...]
 class Cohort:
     """Threads `rect` where `mask` (`[C, T]`; None: all), about to run operation `start` of `block`."""
 
-    __slots__ = ("block", "frames", "key", "mask", "rect", "released", "spin", "start", "timed_out", "trail", "turns", "warps")
+    __slots__ = (
+        "bits",
+        "block",
+        "frames",
+        "key",
+        "mask",
+        "rect",
+        "released",
+        "spin",
+        "start",
+        "timed_out",
+        "trail",
+        "turns",
+        "warps",
+    )
 
     def __init__(self, block: int, frames: Frames, trail: Trail, rect: Rectangle, mask: NDArray[np.bool_] | None) -> None:
         self.block = block
@@ -38,6 +52,7 @@ class Cohort:
         self.turns = 0
         """Blocks run, and what waiting politely cost: cohorts that ran less go first, in coarse steps."""
         self.key: Any = None
+        self.bits: int | None = None
         self.timed_out = False
         self.released = False
         """It goes on though lanes it should have met are missing."""
@@ -53,6 +68,15 @@ class Cohort:
         """Return the mask of its threads `[C, T]`."""
         c0, c1, t0, t1 = self.rect
         return np.ones((c1 - c0, t1 - t0), np.bool_) if self.mask is None else self.mask
+
+    def warp_bits(self) -> int:
+        """Return the warps with a thread as a bit set: bit 32 · row + warp."""
+        if self.bits is None:
+            c0, c1, t0, t1 = self.rect
+            warps = np.zeros((c1 - c0, 32), np.bool_)
+            warps[:, t0 // 32 : t1 // 32] = True if self.mask is None else self.mask.reshape(c1 - c0, -1, 32).any(axis=2)
+            self.bits = int.from_bytes(np.packbits(warps, bitorder="little").tobytes(), "little") << 32 * c0
+        return self.bits
 
     def part(self, mask: NDArray[np.bool_]) -> Cohort:
         """Return a cohort of the lanes `mask` `[C, T]` of this one's rectangle, at the same point."""
@@ -103,18 +127,7 @@ def merge(cohorts: list[Cohort]) -> list[Cohort]:
 
 def share_a_warp(a: Cohort, b: Cohort) -> bool:
     """Say whether two cohorts have threads of one warp."""
-    c0, c1 = max(a.rect[0], b.rect[0]), min(a.rect[1], b.rect[1])
-    t0, t1 = max(a.rect[2], b.rect[2]), min(a.rect[3], b.rect[3])
-    if c0 >= c1 or t0 >= t1:
-        return False
-    if a.mask is None and b.mask is None:
-        return True
-    both: Any = True
-    for c in (a, b):
-        if c.mask is not None:
-            view = c.mask[c0 - c.rect[0] : c1 - c.rect[0], t0 - c.rect[2] : t1 - c.rect[2]]
-            both = both & view.reshape(c1 - c0, -1, 32).any(axis=2)
-    return bool(np.any(both))
+    return a.warp_bits() & b.warp_bits() != 0
 
 
 def _join(a: Cohort, b: Cohort) -> Cohort | None:

@@ -58,7 +58,8 @@ def _take_point(ready: list[Cohort], chosen: Cohort, blocks: list[Block]) -> Coh
 def _behind_another(c: Cohort, ready: list[Cohort], blocks: list[Block]) -> bool:
     """Say whether a ready cohort with threads of the same warp is earlier in program time."""
     now = (c.turns // QUANTUM, program_time(blocks, c))
-    others = (o for o in ready if o is not c and o.point != c.point and share_a_warp(o, c))
+    warps = c.warp_bits()
+    others = (o for o in ready if o.warp_bits() & warps and o is not c and o.point != c.point)
     return any((o.turns // QUANTUM, program_time(blocks, o)) < now for o in others)
 
 
@@ -111,7 +112,8 @@ class Random:
         """Take any cohort; of those that share a warp the one furthest behind."""
         chosen = ready[self.draw(len(ready))] if len(ready) > 1 else ready[0]
         while True:
-            near = [c for c in ready if share_a_warp(c, chosen)]
+            warps = chosen.warp_bits()
+            near = [c for c in ready if c.warp_bits() & warps]
             first = min(near, key=lambda c: (c.turns // QUANTUM, program_time(blocks, c))) if len(near) > 1 else chosen
             if first is chosen:
                 break
