@@ -1,8 +1,6 @@
 """Conversions between packed registers: f16x2, bf16x2 and the 8-, 6- and 4-bit formats, and cvt.pack of integers.
 
-`rs` (stochastic rounding) adds random bits below the last kept bit and truncates; its layout of random bits among the
-elements is not
-modelled, so those forms are refused.
+Stochastic rounding (`rs`) is refused: how its random bits are dealt out among the elements is not known here.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ most 51 bits of precision is then the correct rounding of the exact result (Bold
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,8 +52,8 @@ def odd_sum(a: F64, b: F64) -> F64:
     return force_odd(np.atleast_1d(s), np.atleast_1d(e)).reshape(np.shape(s))
 
 
-def round_integral(y: F64, mode: str, random: NDArray[Any] | None = None, random_bits: int = 0) -> F64:
-    """Round to an integer: rn (ties to even), rz, rm, rp, rna (ties away), rs (add `random`/2^random_bits, then truncate)."""
+def round_integral(y: F64, mode: str) -> F64:
+    """Round to an integer: rn (ties to even), rz, rm, rp, rna (ties away from zero)."""
     if mode == "rn":
         return np.rint(y)
     if mode == "rz":
@@ -66,19 +64,14 @@ def round_integral(y: F64, mode: str, random: NDArray[Any] | None = None, random
         return np.ceil(y)
     magnitude = np.abs(y)
     low = np.floor(magnitude)
-    if mode == "rna":
-        return np.copysign(low + (magnitude - low >= 0.5), y)
-    assert random is not None
-    scale = float(1 << random_bits)
-    fraction = np.floor((magnitude - low) * scale)
-    return np.copysign(low + (fraction + random >= scale), y)
+    return np.copysign(low + (magnitude - low >= 0.5), y)
 
 
-def quantize(x: F64, precision: int, emin: int, mode: str, random: NDArray[Any] | None = None, random_bits: int = 0) -> F64:
+def quantize(x: F64, precision: int, emin: int, mode: str) -> F64:
     """Round to `precision` bits with subnormals below 2^emin; the exponent is not bounded above. Keeps signs of zero."""
     exponent = np.frexp(x)[1] - 1
     quantum = np.maximum(exponent, emin) - (precision - 1)
-    y = round_integral(np.ldexp(x, -quantum), mode, random, random_bits)
+    y = round_integral(np.ldexp(x, -quantum), mode)
     out = np.ldexp(y, quantum)
     return np.where(np.isfinite(x), np.copysign(out, x), x)
 
@@ -97,7 +90,7 @@ def _goes_to_infinity(x: F64, mode: str) -> NDArray[np.bool_]:
         return x < 0
     if mode == "rp":
         return x > 0
-    return np.full(np.shape(x), mode not in ("rz", "rs"))
+    return np.full(np.shape(x), mode != "rz")
 
 
 def round_to(x: F64, fmt: Format, mode: str = "rn") -> F64:

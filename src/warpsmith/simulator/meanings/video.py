@@ -1,6 +1,6 @@
 """Video instructions (PTX ISA 9.7.18): scalar ones on 32-bit values, SIMD ones on two halves or four bytes.
 
-Operands arrive whole: `select` gives what a selector (`a.b0`, `a.h1`) picks, for the caller that has one.
+Operands arrive whole: whoever reads them refuses selectors (`a.b0`, `a.h1`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from warpsmith.simulator.meanings.compare import comparison
 from warpsmith.simulator.meanings.forms import Form
 
-__all__ = ["BUILDERS", "select", "unmodelled"]
+__all__ = ["BUILDERS", "unmodelled"]
 
 Array = NDArray[Any]
 I64 = NDArray[np.int64]
@@ -27,12 +27,6 @@ def _values(x: Any, signed: bool, bits: int = 32, at: int = 0) -> I64:
     """Return bits at … at+bits of 32-bit words as integers of their signedness."""
     word = (np.asarray(x).astype(np.int64) >> at) & ((1 << bits) - 1)
     return np.where(word >> (bits - 1) != 0, word - (1 << bits), word) if signed else word
-
-
-def select(x: Any, selector: str, signed: bool) -> I64:
-    """Return the byte (`b0` … `b3`) or half (`h0`, `h1`) of 32-bit words, extended."""
-    bits = 8 if selector[0] == "b" else 16
-    return _values(x, signed, bits, bits * int(selector[1]))
 
 
 def _clamp(x: I64, signed: bool, bits: int = 32) -> I64:

@@ -11,7 +11,7 @@ from warpsmith.hardware.scalar_values import edge_count, inputs
 
 CMP = ("eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "lo", "ls", "hi", "hs", "num", "nan")
 BOOL = ("and", "or", "xor")
-EDGES, RANDOM = 40, 24
+EDGES, RANDOM = 24, 16
 FEW = {"set": 6, "setp": 12, **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vset", "vshl", "vshr", "vmad"), 25)}
 """Opcodes with thousands of forms get fewer inputs each."""
 
