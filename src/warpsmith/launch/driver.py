@@ -112,6 +112,20 @@ class Driver:
         """Architecture of the device, e.g. `sm_90`."""
         return f"sm_{self.attribute(75) * 10 + self.attribute(76)}"
 
+    @property
+    def name(self) -> str:
+        """Name of the device, e.g. `NVIDIA H200`."""
+        text = ctypes.create_string_buffer(128)
+        self.call("cuDeviceGetName", text, c_int(128), c_int(self.device))
+        return text.value.decode()
+
+    @property
+    def version(self) -> str:
+        """CUDA version of the driver, e.g. `13.0`."""
+        value = c_int()
+        self.call("cuDriverGetVersion", byref(value))
+        return f"{value.value // 1000}.{value.value % 1000 // 10}"
+
     def load(self, cubin: bytes, name: str) -> Function:
         """Load a cubin and return one of its kernels."""
         module, handle = c_void_p(), c_void_p()

@@ -1,8 +1,7 @@
 """Approximate functions (PTX ISA 9.7.3): ex2, lg2, rcp, rsqrt, sqrt, sin, cos, tanh `.approx`, div `.approx` and `.full`.
 
-Each is one function from f32 to f32 in `FUNCTIONS`, here the correctly rounded value (fidelity "approximate"): a table
-captured on
-hardware takes its place by replacing the entry. The sign, zero, infinity and flushing rules around it are the hardware's.
+On f32 they are what ptxas makes of them for sm_90: the multi-function unit (`mufu.py`, bit for bit) and the scaling around it
+that lets the forms without `.ftz` take and give subnormals.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.simulator.meanings import half
+from warpsmith.simulator.meanings import half, mufu
 from warpsmith.simulator.meanings.double import nan_result
 from warpsmith.simulator.meanings.forms import Form
 from warpsmith.simulator.meanings.packed import over_lanes, packed_dtype
-from warpsmith.simulator.meanings.single import flush, round_single, settle
+from warpsmith.simulator.meanings.single import flush, settle
 
 __all__ = ["BUILDERS", "FUNCTIONS", "approximate"]
 
@@ -26,48 +25,57 @@ _UPPER_WORD = np.uint64(0xFFFFFFFF00000000)
 Fn = Callable[..., None]
 
 
-def _rounded(fn: Callable[[NDArray[np.float64]], Any]) -> Callable[[F32], F32]:
-    """Return the f32 function that rounds a float64 one."""
-    return lambda x: np.asarray(fn(np.asarray(x).astype(np.float64))).astype(np.float32)
+_LEAST_NORMAL, _HUGE = np.float32(2.0**-126), np.float32(2.0**126)
 
 
-_PER_TURN = np.array([0x3E22F983], np.uint32).view(np.float32)[0]
-"""1 / (2 pi) in f32."""
+def _scaled(unit: Callable[[F32], F32], by: float, back: Callable[[F32], F32]) -> Callable[[F32, bool], F32]:
+    """Return the function that multiplies subnormal operands by `by` first and mends the result with `back`, unless `.ftz`."""
+
+    def function(x: F32, ftz: bool) -> F32:
+        if ftz:
+            return unit(x)
+        small = np.abs(x) < _LEAST_NORMAL
+        r = unit(np.where(small, x * np.float32(by), x))
+        return np.where(small, back(r), r)
+
+    return function
 
 
-def _circular(fn: Callable[[NDArray[np.float64]], Any]) -> Callable[[F32], F32]:
-    """Return sin or cos of an angle that the hardware first turns into a number of turns: f32, rounded towards zero."""
-
-    def of(x: F32) -> F32:
-        turns = round_single(np.multiply(x, _PER_TURN, dtype=np.float64), "rz").astype(np.float64)
-        part = turns - np.rint(turns)
-        part = np.where(np.abs(part) < 2.0**-25, np.copysign(0.0, x), part)
-        return np.asarray(fn(part * (2 * np.pi))).astype(np.float32)
-
-    return of
+def _ex2(x: F32, ftz: bool) -> F32:
+    if ftz:
+        return mufu.ex2(x)
+    low = x < np.float32(-126)
+    r = mufu.ex2(np.where(low, x * np.float32(0.5), x))
+    return np.where(low, r * r, r)
 
 
-FUNCTIONS: dict[str, Callable[[F32], F32]] = {
-    "ex2": _rounded(np.exp2),
-    "lg2": _rounded(np.log2),
-    "rcp": _rounded(np.reciprocal),
-    "rsqrt": _rounded(lambda x: 1 / np.sqrt(x)),
-    "sqrt": _rounded(np.sqrt),
-    "sin": _circular(np.sin),
-    "cos": _circular(np.cos),
-    "tanh": _rounded(np.tanh),
+def _rcp(x: F32, ftz: bool) -> F32:
+    if ftz:
+        return mufu.rcp(x)
+    magnitude = np.abs(x)
+    by = np.where(magnitude > _HUGE, np.float32(0.25), np.where(magnitude < _LEAST_NORMAL, np.float32(2.0**24), np.float32(1)))
+    return by * mufu.rcp(x * by)
+
+
+FUNCTIONS: dict[str, Callable[[F32, bool], F32]] = {
+    "ex2": _ex2,
+    "lg2": _scaled(mufu.lg2, 2.0**24, lambda r: r + np.float32(-24)),
+    "rcp": _rcp,
+    "rsqrt": _scaled(mufu.rsq, 2.0**24, lambda r: r * np.float32(2.0**12)),
+    "sqrt": _scaled(mufu.sqrt, 2.0**24, lambda r: r * np.float32(2.0**-12)),
+    "sin": lambda x, ftz: mufu.sin(mufu.turns(flush(x) if ftz else x)),
+    "cos": lambda x, ftz: mufu.cos(mufu.turns(flush(x) if ftz else x)),
+    "tanh": lambda x, ftz: mufu.tanh(x),
 }
-"""Opcode -> the function on f32 values, without flushing."""
+"""Opcode -> the function of (f32 operand, whether `.ftz`), as ptxas expands it for sm_90."""
 
 
 def approximate(form: Form) -> Fn:
     """Build a unary approximate function of f32."""
     function, ftz = FUNCTIONS[form.opcode], form.ftz
-    flushes = ftz and form.opcode != "ex2"  # 2^x is 1 for every subnormal x
 
     def fn(out: F32, a: F32) -> None:
-        out[...] = function(flush(a) if flushes else a)
-        settle(out, ftz, False)
+        out[...] = function(np.asarray(a), ftz)
 
     return fn
 
@@ -78,7 +86,7 @@ def approximate_half(form: Form) -> Fn:
 
     def fn(out: Any, a: Any) -> None:
         bits = half.flush(a, kind) if form.ftz else a
-        result = half.store(FUNCTIONS[name](half.load(bits, kind)), kind)
+        result = half.store(FUNCTIONS[name](half.load(bits, kind), False), kind)
         out[...] = half.flush(result, kind) if form.ftz else result
 
     lane = packed_dtype(form.type)
@@ -86,17 +94,17 @@ def approximate_half(form: Form) -> Fn:
 
 
 def divide(form: Form) -> Fn:
-    """Build div.approx or div.full of f32: the correctly rounded quotient; `.approx` gives 0 for divisors beyond 2^126."""
-    ftz, beyond = form.ftz, "approx" in form
+    """Build div.approx or div.full of f32: a · RCP(b), after the scaling that ptxas puts before it."""
+    ftz, full = form.ftz, "full" in form
 
     def fn(out: F32, a: F32, b: F32) -> None:
-        if ftz:
-            a, b = flush(a), flush(b)
-        r = (np.asarray(a).astype(np.float64) / np.asarray(b)).astype(np.float32)
-        if beyond:
-            huge = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b)
-            r = np.where(huge, np.where(np.isfinite(a), np.copysign(np.float32(0), r), np.float32(np.nan)), r)
-        out[...] = r
+        a, b = (flush(a), flush(b)) if ftz else (np.asarray(a), np.asarray(b))
+        by = np.where((np.abs(b) > _HUGE) & full, np.float32(0.25), np.float32(1))
+        if not ftz:
+            by = np.where(np.abs(b) < _LEAST_NORMAL, np.float32(2.0**24), by)
+            out[...] = (a * by) * mufu.rcp(b * by)
+        else:
+            out[...] = flush(flush(a * by) * mufu.rcp(flush(b * by)))
         settle(out, ftz, False)
 
     return fn
