@@ -178,6 +178,8 @@ class AsyncQueue:
         """Return the operations in flight that write (or also read) a byte of `start:stop` of `space`."""
         out: list[AsyncOperation] = []
         for op in self.pending:
+            if not any(s is space and a < stop and start < b for s, a, b in op.bounds):
+                continue
             extents = op.writes if write_only else [*op.writes, *op.reads]
             if any(e.space is space and e.start < stop and start < e.stop for e in extents):
                 out.append(op)

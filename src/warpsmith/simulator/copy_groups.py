@@ -115,17 +115,21 @@ class GroupWait:
 
     def __init__(self, waiting: list[tuple[Member, NDArray[np.bool_]]], lanes: NDArray[np.bool_], read: bool) -> None:
         self.waiting, self.lanes, self.read = waiting, lanes.copy(), read
-        self.free: NDArray[np.bool_] | None = None
+        self.holding = np.zeros(lanes.shape, np.int32)
+        """Per lane: the operations that hold it."""
+        for _, held in waiting:
+            self.holding += held
+        self.free = self.lanes & (self.holding == 0)
 
     def ready(self) -> NDArray[np.bool_]:
         """Return the lanes that no operation holds any more."""
         left = [w for w in self.waiting if not (w[0].op.done or (self.read and w[0].read))]
-        if self.free is None or len(left) != len(self.waiting):
+        if len(left) != len(self.waiting):
+            for m, held in self.waiting:
+                if m.op.done or (self.read and m.read):
+                    self.holding -= held
             self.waiting = left
-            free = self.lanes.copy()
-            for _, held in left:
-                free &= ~held
-            self.free = free
+            self.free = self.lanes & (self.holding == 0)
         return self.free
 
     def describe(self) -> str:

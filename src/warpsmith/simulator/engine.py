@@ -344,9 +344,13 @@ class _Window:
     """The condition of a parked cohort of which a part has been let go."""
 
     def __init__(self, inner: Condition, outer: tuple[int, int, int, int], rect: tuple[int, int, int, int]) -> None:
-        self.inner, self.timed = inner, inner.timed
+        c, t = rect[0] - outer[0], rect[2] - outer[2]
         self.shape = (outer[1] - outer[0], outer[3] - outer[2])
-        self.window = (slice(rect[0] - outer[0], rect[1] - outer[0]), slice(rect[2] - outer[2], rect[3] - outer[2]))
+        if isinstance(inner, _Window):  # a part of a part: look at the whole directly
+            c, t = c + (inner.window[0].start or 0), t + (inner.window[1].start or 0)
+            self.shape, inner = inner.shape, inner.inner
+        self.inner, self.timed = inner, inner.timed
+        self.window = (slice(c, c + rect[1] - rect[0]), slice(t, t + rect[3] - rect[2]))
 
     def ready(self) -> Any:
         """Cut the answer for the whole to the part."""
