@@ -15,6 +15,8 @@ __all__ = ["rows_for"]
 REGISTER_BYTES = 384 << 20
 """Most memory the register banks of all resident CTAs take."""
 SHARED_BYTES = 1 << 30
+LOCAL_BYTES = 1 << 29
+"""Most memory of shared and of local variables, their shadow not counted."""
 
 
 def rows_for(machine: Machine, program: Program, shared: int) -> int:
@@ -30,4 +32,6 @@ def rows_for(machine: Machine, program: Program, shared: int) -> int:
     rows = min(rows, max(1, REGISTER_BYTES // max(1, per_row)))
     stride = 1 << max(6, (shared + 1024 + 31).bit_length())
     rows = min(rows, max(1, SHARED_BYTES // (2 * stride)))
+    local = program.local_size + program.call_param_size
+    rows = min(rows, max(1, LOCAL_BYTES // (2 * m.threads * max(64, local))))
     return max(n, rows // n * n)

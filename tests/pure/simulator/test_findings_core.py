@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator import simulate
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -206,3 +207,41 @@ def test_a_correct_member_mask_in_a_branch_is_fine():
 def test_ended_lanes_need_not_take_part():
     text = kernel("setp.lt.u32 %p1, %r1, 16; @!%p1 bra END;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, 0xffffffff;\nEND:", "")
     assert findings(text, block=32)[1] == []
+
+
+@pytest.mark.parametrize("body", ["wgmma.fence.sync.aligned;", "wgmma.commit_group.sync.aligned;"])
+def test_a_warpgroup_instruction_by_a_part_of_the_warpgroup(body):
+    text = kernel(f"setp.lt.u32 %p1, %r1, 64; @!%p1 bra END;\n{body}\nEND: bar.sync 0;", "").replace("sm_90", "sm_90a")
+    result, found = findings(text, block=128)
+    name = body[:-1]
+    message = f"`{name}` is executed by a part of a warpgroup"
+    assert found == [("divergent-collective", message, "cta (0,0,0) warps 0-1 lanes 0-31")]
+    assert result.completed
+
+
+def test_mma_in_a_branch_of_a_warp():
+    mma = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r2,%r3}, {%r4}, {%f1,%f2,%f3,%f4};"
+    start = "".join(f"mov.f32 %f{i}, 0f00000000; mov.u32 %r{i + 1}, 0; " for i in range(1, 5))
+    text = kernel(f"{start} setp.lt.u32 %p1, %r1, 5; @!%p1 bra END;\n{mma}\nEND: bar.sync 0;", "")
+    _, found = findings(text, block=32)
+    assert [(k, t) for k, _, t in found] == [("divergent-collective", "cta (0,0,0) warp 0 lanes 0-4")]
+
+
+def test_the_same_fault_is_told_once_and_names_its_schedule():
+    text = kernel("mov.u32 %r2, 0; mov.u32 %r3, 40;\nLOOP: bar.arrive 3, %r3;\nadd.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 5; @%p1 bra LOOP;", "")
+    result, found = findings(text, block=64, schedule="random", seed=7)
+    assert len(found) == 1
+    assert result.findings[0].schedule == "random seed 7"
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1}];", "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q1;"],
+)
+def test_refusals_name_the_instruction_and_the_reason(word):
+    extra = ".global .texref t;" if word.startswith("tex") else ""
+    text = kernel(word, "", ".reg .b128 %q<2>;", extra).replace("sm_90", "sm_100").replace("version 8.0", "version 8.7")
+    with pytest.raises(CapabilityError) as caught:
+        findings(text)
+    name = word.split()[0]
+    assert f"simulator: `{name}` is not modelled: " in str(caught.value)

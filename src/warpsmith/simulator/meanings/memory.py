@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa import Match, OperandSlot
     from warpsmith.simulator.lanes import Lanes
 
-__all__ = ["advice", "load", "store"]
+__all__ = ["advice", "load", "policy", "store"]
 
 _ITEM: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
@@ -207,3 +207,19 @@ def advice(m: Match) -> Callable[..., None]:
 
     del m
     return nothing
+
+
+_POLICIES = {"L2::evict_last": 0x14F0 << 48, "L2::evict_first": 0x12F0 << 48, "L2::evict_normal": 0x10F0 << 48}
+"""Primary priority → the policy that hardware makes of it for the whole of an access."""
+
+
+@machine("createpolicy")
+def policy(m: Match) -> Callable[..., None]:
+    """Build createpolicy: the word that a cache hint takes; hints change nothing here."""
+    value = np.uint64(_POLICIES.get(str(m.get("primary")), 0x16F0 << 48))
+
+    def fn(x: Lanes, d: Any, *_: Any) -> None:
+        x.fill(d, value)
+        x.machine.fidelity.note("createpolicy", "not modelled", "cache policies are passed on and change nothing")
+
+    return fn

@@ -1,0 +1,29 @@
+"""Instructions that are recognised and not modelled, with the reason their refusal gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warpsmith.simulator.meanings.registry import Refused, machine, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warpsmith.assembly.ptx.isa import Match
+
+__all__: list[str] = []
+
+_REASONS = {
+    "multicast objects span several devices, and one is simulated": ("multimem",),
+    "textures, samplers and surfaces have no model": ("tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"),
+    "tensor memory of sm_100 has no model": ("tcgen05",),
+    "work stealing between clusters has no model": ("clusterlaunchcontrol",),
+}
+
+
+def _refusal(reason: str) -> Callable[[Match], Refused]:
+    return lambda _: refuse(reason)
+
+
+for _reason, _opcodes in _REASONS.items():
+    machine(*_opcodes)(_refusal(_reason))
