@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, final
 
+import numpy as np
+
 from warpsmith.base.findings import Related
 from warpsmith.simulator.copy_groups import CopyGroups
 from warpsmith.simulator.mbarrier import MBarriers
@@ -39,7 +41,7 @@ class Units:
         if self._other_fences is not None:
             self._other_fences(x, match)
         if match.mnemonic.startswith(("fence.mbarrier_init", "fence.proxy.async")):
-            rows = {x.c0 + c for c in x.active().any(1).nonzero()[0].tolist()}
+            rows = {x.c0 + c for c in np.flatnonzero(x.active().any(axis=1)).tolist()}
             for barrier in self.barriers.by_index.values():
                 if barrier.row in rows:
                     barrier.fenced = True

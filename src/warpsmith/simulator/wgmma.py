@@ -85,8 +85,8 @@ def _undefined(machine: Machine, row: int, bits: int, tile: Tile) -> NDArray[np.
     if not flags.any():
         return None
     if tile.mn_major:
-        return flags.reshape(tile.k, tile.mn, -1).any(axis=(0, 2))
-    return flags.reshape(tile.mn, -1).any(axis=1)
+        return np.logical_or.reduce(flags.reshape(tile.k, tile.mn, -1), axis=(0, 2))
+    return np.logical_or.reduce(flags.reshape(tile.mn, -1), axis=1)
 
 
 def from_registers(registers: NDArray[np.uint32], type_: str, k: int) -> NDArray[Any]:

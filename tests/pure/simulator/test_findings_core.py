@@ -228,7 +228,8 @@ def test_mma_in_a_branch_of_a_warp():
 
 
 def test_the_same_fault_is_told_once_and_names_its_schedule():
-    text = kernel("mov.u32 %r2, 0; mov.u32 %r3, 40;\nLOOP: bar.arrive 3, %r3;\nadd.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 5; @%p1 bra LOOP;", "")
+    loop = "LOOP: bar.arrive 3, %r3;\nadd.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 5; @%p1 bra LOOP;"
+    text = kernel(f"mov.u32 %r2, 0; mov.u32 %r3, 40;\n{loop}", "")
     result, found = findings(text, block=64, schedule="random", seed=7)
     assert len(found) == 1
     assert result.findings[0].schedule == "random seed 7"
