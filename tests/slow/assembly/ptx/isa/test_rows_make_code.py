@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from warpsmith.assembly.ptx.isa import match, rows
-from warpsmith.assembly.ptx.isa.availability import lowest, missing, version
+from warpsmith.assembly.ptx.check import Symbol, check_instruction, register
+from warpsmith.assembly.ptx.check.symbols import variable
+from warpsmith.assembly.ptx.isa import rows
+from warpsmith.assembly.ptx.isa.availability import lowest, version
 from warpsmith.assembly.ptx.isa.generate import Sample, samples
 from warpsmith.assembly.ptx.isa.judge import verdicts
+from warpsmith.assembly.ptx.isa.shapes import POOLS
 from warpsmith.base.arch import ARCHITECTURES, first_ptx_version, parse_arch
 
 SUPPORTED = [a for a in ARCHITECTURES if parse_arch(a).number >= 75 and parse_arch(a).number != 101]
@@ -24,6 +27,24 @@ DIFFERENCES = {
     "cvt.rn.f16x2.e4m3x2": "sm_89",
 }
 """First sample of a row whose declared PTX version differs from ptxas's, and the architecture where it does."""
+
+ENDLESS = "applypriority.async.bulk"
+"""ptxas 13.5 reads it, and then does not end making code of it."""
+GLOBAL = variable("variable", "b8", "global", 1, 64)
+PARAMETERS = {
+    "local": variable("variable", "b8", "param", 1, 64),
+    "formal": variable("parameter", "b8", "param", 1, 128),
+}
+
+
+def lookup(name: str) -> Symbol | None:
+    """What the names of the generated kernels stand for."""
+    if name == "gvar":
+        return GLOBAL
+    if name in PARAMETERS:
+        return PARAMETERS[name]
+    prefix = name.rstrip("0123456789")
+    return next((register(t) for t, p in POOLS.items() if p == prefix), None)
 
 
 def every_sample() -> list[Sample]:
@@ -39,7 +60,8 @@ def test_code_is_made():
     for sample in every_sample():
         place = lowest(sample.match, SUPPORTED)
         assert place
-        groups[place[1]].append(sample)
+        if not sample.text.startswith(ENDLESS):
+            groups[place[1]].append(sample)
     refused: list[str] = []
     for arch, written in groups.items():
         says = verdicts([s.text for s in written], version=name(NEWEST), target=arch, code=True)
@@ -48,14 +70,16 @@ def test_code_is_made():
 
 
 def test_architectures_are_those_of_ptxas():
-    written = every_sample()
+    # labels and functions are the module's business
+    written = [s for s in every_sample() if all(o.kind not in ("label", "list") for o in s.match.operands)]
     wrong: list[str] = []
     for arch in SUPPORTED:
         says = verdicts([s.text for s in written], version=name(NEWEST), target=arch)
         for sample, say in zip(written, says, strict=True):
-            declared = any(not any(n.arch for n in missing(m, NEWEST, arch)) for m in match(sample.match.mnemonic))
-            if declared == bool(say):
-                wrong.append(f"{sample.match.row.place}: {arch}: {sample.text} {say or 'is accepted'}")
+            problems = check_instruction(sample.instruction, lookup, NEWEST, arch)
+            if bool(problems) != bool(say):
+                ours = problems[0].message if problems else "the checker takes it"
+                wrong.append(f"{sample.match.row.place}: {arch}: {sample.text} {ours}; {say or 'ptxas takes it'}")
     assert wrong == []
 
 
