@@ -46,6 +46,20 @@ class Barriers:
         self.expected[rows] = 0
         self.votes[rows] = 0
 
+    def all_at_once(self, x: Lanes, number: Any, count: Any) -> bool:
+        """Complete a barrier at which all threads of its CTAs arrive now, and nobody has before; False: not so simple."""
+        m = self.machine
+        if x.t0 != 0 or x.t1 != m.threads or number.strides != (0, 0):
+            return False
+        if count is not None and (count.strides != (0, 0) or int(count[0, 0]) != m.threads):
+            return False
+        at, rows = int(number[0, 0]), slice(x.c0, x.c1)
+        if at >= COUNT or self.expected[rows, at].any():
+            return False
+        self.generation[rows, at] += 1
+        m.progress()
+        return True
+
     def arrive(
         self, x: Lanes, number: int, count: int | None, votes: NDArray[np.bool_] | None, active: NDArray[np.bool_]
     ) -> None:

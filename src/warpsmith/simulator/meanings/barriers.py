@@ -31,6 +31,8 @@ def barrier(m: Match) -> Callable[..., Outcome]:
     waits = "sync" in words
 
     def fn(x: Lanes, number: Any, count: Any = None) -> Outcome:
+        if waits and x.mask is None and x.machine.barriers.all_at_once(x, number, count):
+            return DONE
         return _use(x, number, count, waits, None, None)
 
     return fn

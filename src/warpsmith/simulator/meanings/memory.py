@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from warpsmith.simulator.access import Located, locate, quick, read, write
-from warpsmith.simulator.meanings.registry import Refused, machine, refuse
+from warpsmith.simulator.meanings.registry import machine
 from warpsmith.simulator.operands import VectorDest
 from warpsmith.simulator.registers import dtype_of
 
@@ -24,82 +25,107 @@ __all__ = ["advice", "load", "policy", "store"]
 _ITEM: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 
-def _address_of(m: Match) -> tuple[OperandSlot, int]:
-    return next((s, i) for i, s in enumerate(m.operands) if s.kind == "address")
+def _address_of(m: Match) -> OperandSlot:
+    return next(s for s in m.operands if s.kind == "address")
 
 
 def _value_of(m: Match) -> OperandSlot:
     return next(s for s in m.operands if s.kind == "value")
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """A form of ld: space, element dtype, `parts` elements of `width` bytes, and the bytes of the whole."""
+
+    space: str | None
+    dtype: Any
+    width: int
+    parts: int
+    wide: bool
+    """Elements are halves of `.b128` values."""
+
+    @property
+    def total(self) -> int:
+        """Bytes of one lane."""
+        return self.width * self.parts
+
+    @property
+    def label(self) -> str:
+        """What its bytes are counted as."""
+        return f"load {(self.space or 'generic').partition('::')[0]}"
+
+
 @machine("ld", "ldu")
-def load(m: Match) -> Callable[..., None] | Refused:
-    """Build ld and ldu: all spaces, widths and vectors; the cache and ordering words change nothing here."""
-    if m.get("mmio") or m.get("unified"):
-        return refuse("memory-mapped and unified accesses have no model")
-    slot, position = _address_of(m)
-    value = _value_of(m)
+def load(m: Match) -> Callable[..., None]:
+    """Build ld and ldu: all spaces, widths and vectors. Memory is sequentially consistent: ordering words add nothing."""
+    slot, value = _address_of(m), _value_of(m)
     assert value.type is not None
-    space, type_, count = slot.space, value.type, value.count or 1
-    wide = type_.bits == 128
-    width = 8 if wide else max(1, type_.bits // 8)
-    parts = 2 * count if wide else count
-    total = width * parts
-    dtype = dtype_of(type_)
-    short, shift = total <= 16, total.bit_length() - 1
-    label = f"load {(space or 'generic').partition('::')[0]}"
+    count, wide = value.count or 1, value.type.bits == 128
+    width = 8 if wide else max(1, value.type.bits // 8)
+    form = _Load(slot.space, dtype_of(value.type), width, 2 * count if wide else count, wide)
+    total, label = form.total, form.label
+    parameters = form.space is not None and form.space.startswith("param")
 
     def ld(x: Lanes, dest: Any, address: Any, *_: Any) -> None:
-        if address.strides == (0, 0) and space is not None and space.startswith("param"):
-            _uniform(x, dest, int(address[0, 0]), dtype, width, parts)
+        if parameters and address.strides == (0, 0):
+            _uniform(x, dest, int(address[0, 0]), form.dtype, width, form.parts)
             return
         x.machine.counters.bytes[label] += total * x.count()
-        if short and (found := quick(x, space, address, total)) is not None:
-            where, index = found
-            index = index >> shift
-            if not where.shadows[total].take(index, mode="clip").any():
-                items = where.views[total].take(index, mode="clip")
-                if parts == 1:
-                    x.put(dest, items.view(dtype))
-                else:
-                    _spread(x, dest, items[..., None].view(dtype), wide)
-                return
-        located = locate(x, space, address, total)
-        if len(located) == 1 and total <= 16:
-            items, undefined = read(x, located[0], total)
-            if parts == 1:
-                x.put(dest, items.view(dtype))
-            else:
-                _spread(x, dest, items[..., None].view(dtype), wide)
+        items = _quickly(form, x, address) if total <= 16 else None
+        if items is None:
+            _carefully(form, x, dest, address)
+        elif form.parts == 1:
+            x.put(dest, items.view(form.dtype))
         else:
-            data, undefined = x.gather(located, total)
-            _spread(x, dest, data.view(dtype), wide)
-        if undefined is not None:
-            _mark(x, dest, undefined, width * (2 if wide else 1))
+            _spread(x, dest, items[..., None].view(form.dtype), wide)
 
     def many(x: Lanes, operations: list[Any], dests: list[Any], array: Any, addresses: Any) -> None:
         """Load `[k, C, T]` at once into registers `array` `[k, C, T]` or `[k, n, C, T]`."""
-        found = quick(x, space, addresses, total)
-        if found is not None:
-            where, index = found
-            index = index >> shift
-            if not where.shadows[total].take(index, mode="clip").any():
-                x.machine.counters.bytes[label] += total * x.count() * len(operations)
-                items = where.views[total].take(index, mode="clip")
-                values = items.view(dtype) if parts == 1 else np.moveaxis(items[..., None].view(dtype), -1, 1)
-                if x.mask is None:
-                    np.copyto(array, values)
-                else:
-                    np.copyto(array, values, where=x.mask)
-                return
-        for op, dest, address in zip(operations, dests, addresses, strict=True):
-            x.op = op
-            ld(x, dest, address)
+        items = _quickly(form, x, addresses)
+        if items is None:
+            for op, dest, address in zip(operations, dests, addresses, strict=True):
+                x.op = op
+                ld(x, dest, address)
+            return
+        x.machine.counters.bytes[label] += total * x.count() * len(operations)
+        values = items.view(form.dtype) if form.parts == 1 else np.moveaxis(items[..., None].view(form.dtype), -1, 1)
+        np.copyto(array, values, where=True if x.mask is None else x.mask)
 
-    if short and not wide and not (space or "").startswith("param"):
+    if total <= 16 and not wide and not parameters:
         ld.many = many  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
-    del position
     return ld
+
+
+def _quickly(form: _Load, x: Lanes, addresses: Any) -> Any:
+    """Return the items at good addresses with no flags on their bytes; None where a closer look is due."""
+    total = form.total
+    found = quick(x, form.space, addresses, total)
+    if found is None:
+        return None
+    where, index = found
+    index = index >> (total.bit_length() - 1)
+    if where.shadows[total].take(index, mode="clip").any():
+        return None
+    return where.views[total].take(index, mode="clip")
+
+
+def _carefully(form: _Load, x: Lanes, dest: Any, address: Any) -> None:
+    """Load from wherever the addresses point, and judge what is found there."""
+    total, dtype = form.total, form.dtype
+    located = locate(x, form.space, address, total)
+    if len(located) == 1 and total <= 16:
+        items, undefined = read(x, located[0], total)
+        data = items[..., None].view(dtype)
+    else:
+        raw, undefined = x.gather(located, total)
+        data = raw.view(dtype)
+    if form.parts == 1:
+        x.put(dest, data[..., 0])
+    else:
+        _spread(x, dest, data, form.wide)
+    if undefined is not None:
+        _mark(x, dest, undefined, form.width * (2 if form.wide else 1))
 
 
 def _uniform(x: Lanes, dest: Any, address: int, dtype: Any, width: int, parts: int) -> None:
@@ -152,11 +178,9 @@ def _mark(x: Lanes, dest: Any, undefined: NDArray[np.bool_], width: int) -> None
 
 
 @machine("st")
-def store(m: Match) -> Callable[..., None] | Refused:
+def store(m: Match) -> Callable[..., None]:
     """Build st: all spaces, widths and vectors."""
-    if m.get("mmio"):
-        return refuse("memory-mapped accesses have no model")
-    slot, _ = _address_of(m)
+    slot = _address_of(m)
     value = _value_of(m)
     assert value.type is not None
     space, type_, count = slot.space, value.type, value.count or 1
