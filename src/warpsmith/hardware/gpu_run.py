@@ -73,7 +73,7 @@ def prepare(
     packed: list[bytes] = []
     for value in args:
         if isinstance(value, TensorMap):
-            packed.append(value.encode(place(value.array)))
+            packed.append(value.encode(place(value.memory)))
         elif isinstance(value, np.ndarray):
             packed.append(struct.pack("<Q", place(value)))
         elif isinstance(value, np.generic):

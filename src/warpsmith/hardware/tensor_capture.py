@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import sys
 import zipfile
 from pathlib import Path
@@ -39,24 +40,35 @@ def build(arch: str, folder: Path) -> str:
 def run(folder: Path, out: Path) -> str:
     """Run `folder/tensor.zip` and write `out/tensor.npz`: the output of each program by name."""
     out.mkdir(parents=True, exist_ok=True)
-    known = {p.name: p for p in tensor_programs()}
-    results: dict[str, np.ndarray] = {}
+    known = {p.name for p in tensor_programs()}
     try:
         z = zipfile.ZipFile(folder / "tensor.zip")
     except (OSError, zipfile.BadZipFile) as error:
         raise InputError(f"{folder / 'tensor.zip'} cannot be read: {error}; make it with `tensor_capture build`") from error
     with z:
-        for i, name in enumerate(json.loads(z.read("manifest.json"))["names"]):
-            p = known[name]
-            args = p.arguments()
-            ready = prepare(z.read(f"{i}.cubin"), "k", grid=(1, 1, 1), block=(p.block, 1, 1), args=args)
-            ready.run()
-            ready.free()
-            results[name] = args[0]
+        names = json.loads(z.read("manifest.json"))["names"]
+        tasks = [(name, z.read(f"{i}.cubin")) for i, name in enumerate(names) if name in known]
+    # a fault kills the context, so every program has a process of its own
+    with multiprocessing.get_context("spawn").Pool(8, maxtasksperchild=1) as pool:
+        answers = pool.map(_on_gpu, tasks, chunksize=1)
+    failed = [f"{name}: {answer}" for (name, _), answer in zip(tasks, answers, strict=True) if isinstance(answer, str)]
+    results = {name: answer for (name, _), answer in zip(tasks, answers, strict=True) if not isinstance(answer, str)}
     np.savez_compressed(out / "tensor.npz", **results)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    report = compare(out / "tensor.npz")
+    report = "\n".join([compare(out / "tensor.npz"), *failed])
     (out / "tensor.txt").write_text(report + "\n")
     return f"{len(results)} programs\n{report}"
+
+
+def _on_gpu(task: tuple[str, bytes]) -> np.ndarray | str:
+    """Return the output of a program, or the driver's error."""
+    name, cubin = task
+    (p,) = (p for p in tensor_programs() if p.name == name)
+    args = p.arguments()
+    try:
+        prepare(cubin, "k", grid=(1, 1, 1), block=(p.block, 1, 1), args=args).run()
+    except WarpsmithError as error:
+        return str(error)
+    return args[0]
 
 
 def simulated(p: TensorProgram) -> np.ndarray:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any
 
 import ml_dtypes
@@ -55,8 +56,10 @@ def _inputs(problem: Problem, seed: int) -> list[Any]:
     return [rng.standard_normal(shape).astype(_DTYPE[problem[1].dtype]) for shape in problem[2]]
 
 
-def _simulate(task: tuple[Problem, int]) -> tuple[list[Any], list[str]]:
-    problem, seed = task
+def _simulate(task: tuple[int, str, int]) -> tuple[list[Any], list[str]]:
+    """Simulate problem `seed` of `problems(count, arch)`: modules do not travel between processes."""
+    count, arch, seed = task
+    problem = problems(count, arch)[seed]
     result = problem[0].build(problem[1]).simulate(*_inputs(problem, seed))
     return [np.array(o) for o in result.outputs], [str(f) for f in result.findings]
 
@@ -86,11 +89,12 @@ def _differences(gpu: list[Any], ours: list[Any]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Compare; 1 when a bit differs or the simulator has a finding."""
-    tasks = [(p, seed) for seed, p in enumerate(problems(int(arguments[0]) if arguments else 50, driver().arch))]
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        simulated = list(pool.map(_simulate, tasks))
+    count, arch = int(arguments[0]) if arguments else 50, driver().arch
+    tasks = problems(count, arch)
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        simulated = list(pool.map(_simulate, [(count, arch, seed) for seed in range(len(tasks))], chunksize=4))
     same: dict[str, list[bool]] = {}
-    for (problem, seed), (ours, findings) in zip(tasks, simulated, strict=True):
+    for seed, (problem, (ours, findings)) in enumerate(zip(tasks, simulated, strict=True)):
         name = problem[0].__name__.rpartition(".")[2]
         text = "; ".join(findings[:1]) or _differences(_on_gpu(problem, seed), ours)
         same.setdefault(name, []).append(not text)
