@@ -182,8 +182,9 @@ class Writer:
                 outs.append("None")
                 continue
             assert isinstance(operand, Reg)
+            step = g.steps[i] if many else 1
             whole = width_of(operand) == np.dtype(operand.dtype).itemsize
-            row = self.name(("whole", operand.bank, operand.slot, operand.dtype, many), self._whole(operand, many))
+            row = self.name(("whole", operand.bank, operand.slot, operand.dtype, many, step), self._whole(operand, many, step))
             if whole and not self.mask and (not g.overlaps or _safe(op.fn)):
                 outs.append(row)
                 continue
@@ -203,8 +204,8 @@ class Writer:
         if self.tracked:
             self.propagate(op)
 
-    def _whole(self, operand: Reg, many: int | None) -> Callable[[Lanes], Any]:
-        return whole_row(operand) if many is None else rows(operand, many, 1)
+    def _whole(self, operand: Reg, many: int | None, step: int) -> Callable[[Lanes], Any]:
+        return whole_row(operand) if many is None else rows(operand, many, step)
 
     def where(self) -> str:
         """Return the `where=` argument of the current mask."""
@@ -216,7 +217,7 @@ class Writer:
         d, a = op.operands
         assert isinstance(d, Reg)
         if g.count > 1:
-            to = self.name(("rows", d.bank, d.slot, d.dtype, d.byte, g.count, 1), rows(d, g.count, 1))
+            to = self.name(("rows", d.bank, d.slot, d.dtype, d.byte, g.count, g.steps[0]), rows(d, g.count, g.steps[0]))
         else:
             to = self.name(("row", d.bank, d.slot, d.dtype, d.byte), register_row(d))
         self.emit(f"copyto({to}, {self.read(a, g, 1)}{self.where()}, casting='unsafe')")

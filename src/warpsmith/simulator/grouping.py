@@ -14,7 +14,7 @@ import numpy as np
 
 from warpsmith.simulator.program import Address, Const, Lowered, Operation, Reg, Vector
 
-__all__ = ["Group", "groups", "is_load", "load_registers"]
+__all__ = ["Group", "groups", "is_load", "load_registers", "steps_between"]
 
 WIDTHS = {"b16": 2, "b32": 4, "b64": 8, "pred": 1}
 
@@ -100,13 +100,13 @@ def _run(operations: list[Operation], at: int) -> tuple[int, list[int]]:
     if first.kind not in ("pure", "copy") or first.guard is not None or not _groupable(first):
         return at + 1, []
     end = at + 1
-    if end >= len(operations) or (steps := _steps(first, operations[end])) is None:
+    if end >= len(operations) or (steps := steps_between(first, operations[end])) is None:
         return end, []
     written = first.writes()
     previous = first
     while end < len(operations):
         op = operations[end]
-        if _steps(previous, op) != steps or op.reads() & written:
+        if steps_between(previous, op) != steps or op.reads() & written:
             break
         written |= op.writes()
         previous = op
@@ -120,14 +120,14 @@ def _groupable(op: Operation) -> bool:
     )
 
 
-def _steps(a: Operation, b: Operation) -> list[int] | None:
+def steps_between(a: Operation, b: Operation) -> list[int] | None:
     """Return the slot distance of each operand from `a` to `b`; None where they are not alike."""
     if a.fn is not b.fn or a.kind != b.kind or b.guard is not None or len(a.operands) != len(b.operands):
         return None
     out: list[int] = []
     for i, (p, q) in enumerate(zip(a.operands, b.operands, strict=True)):
         step = _step(p, q)
-        if step is None or (a.written[i] and step != 1 and p is not None):
+        if step is None or (a.written[i] and step < 1 and p is not None):
             return None
         out.append(step)
     return out

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any
 
+from warpsmith.simulator.grouping import steps_between
 from warpsmith.simulator.program import Address, Operation, Reg, Special
 from warpsmith.simulator.special import is_moving
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["reorder"]
 
+_SPACINGS = (1, 2, 4, 8)
 _FREE = ("ld",)
 """Machine operations that only read memory: they may pass each other."""
 
@@ -38,14 +40,46 @@ def reorder(operations: list[Operation]) -> list[Operation]:
         kind = max(ready, key=lambda k: (len(ready[k]), -ready[k][0][1]))
         chosen = ready.pop(kind)
         chosen.sort()
-        for _, i in chosen:
-            out.append(operations[i])
+        out += _chains([operations[i] for _, i in chosen])
         for _, i in chosen:
             for j in after[i]:
                 waiting[j] -= 1
                 if waiting[j] == 0:
                     heapq.heappush(ready.setdefault(kinds[j], []), (_rank(operations[j]), j))
     return out
+
+
+def _chains(alike: list[Operation]) -> list[Operation]:
+    """Order operations of one kind, sorted by the register they write, so that evenly spaced ones follow each other."""
+    if len(alike) < 3 or alike[0].kind == "machine":
+        return alike
+    left = {_rank(op): op for op in alike}
+    if len(left) < len(alike):
+        return alike
+    out: list[Operation] = []
+    while left:
+        rank, first = next(iter(left.items()))
+        best = [first]
+        for spacing in _SPACINGS:
+            chain = _chain(left, first, rank, spacing)
+            if len(chain) > len(best):
+                best = chain
+        for op in best:
+            del left[_rank(op)]
+        out += best
+    return out
+
+
+def _chain(left: dict[tuple[Any, ...], Operation], first: Operation, rank: tuple[Any, ...], spacing: int) -> list[Operation]:
+    chain = [first]
+    steps: list[int] | None = None
+    while (op := left.get((rank[0], rank[1] + spacing * len(chain)))) is not None:
+        now = steps_between(chain[-1], op)
+        if now is None or (steps is not None and now != steps):
+            break
+        steps = now
+        chain.append(op)
+    return chain
 
 
 def _rank(op: Operation) -> tuple[Any, ...]:
