@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Context", "context", "is_sink"]
 
-_LITERAL = frozenset(("mma", "wmma", "dp4a", "dp2a", "getctarank", "mapa", "cp"))
+_LITERAL = frozenset(("mma", "wmma", "wgmma", "dp4a", "dp2a", "getctarank", "mapa", "cp"))
 """Opcodes whose integer operands take no .f16x2 register although the mnemonic names their type."""
 
 
@@ -47,8 +47,8 @@ def context(match: Match, lookup: Lookup) -> Context:
     name = match.get("type")
     own = TYPES[name] if isinstance(name, str) else match.row.literal_type
     widening = opcode in WIDENING and not match.mnemonic.startswith(("st.async", "st.bulk"))
-    if opcode == "cvt":  # ptxas: conversions of packed types and of those kept in untyped registers are exact
-        widening = all(s.type is None or (not s.type.register and s.type.kind != "packed") for s in match.operands)
+    if opcode == "cvt":  # ptxas: conversions of types that are kept in untyped registers (bf16, e4m3x2) are exact
+        widening = all(s.type is None or not s.type.register for s in match.operands)
     integral = all(s.type is None or s.type.kind in ("bits", "unsigned", "signed") for s in match.operands)
     return Context(opcode, lookup, own, widening, integral, match.mnemonic)
 
