@@ -18,6 +18,7 @@ from warpsmith.simulator.launch_config import Dim, LaunchConfig
 from warpsmith.simulator.lower import lower
 from warpsmith.simulator.machine import Machine
 from warpsmith.simulator.memory import SHARED_START, GlobalMemory
+from warpsmith.simulator.provenance import note_executed
 from warpsmith.simulator.residency import rows_for
 from warpsmith.simulator.schedule import Fair, Random
 from warpsmith.simulator.timeline import Timeline
@@ -153,6 +154,7 @@ def _launch(
         completed = False
     ended = time.perf_counter()
     machine.counters.count_blocks(program, engine.runs)
+    note_executed(machine.fidelity, program, engine.runs, model.arch)
     machine.counters.blocks_run = engine.steps
     arguments.copy_back()
     m = machine

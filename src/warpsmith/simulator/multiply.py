@@ -40,7 +40,9 @@ def multiply(
         return tensorcore.integer(a, b, c, saturate=saturate)
     if machine.numerics == "fast":
         machine.fidelity.note(
-            "tensor cores", "approximate", 'products were computed in float32 by numpy (numerics="fast"), not bit for bit'
+            f"{a_type} tensor cores",
+            "approximate",
+            'products were computed in float32 by numpy (numerics="fast"), not bit for bit',
         )
         return tensorcore.fast(a, b, c, half=d_type == "f16")
     capability = parse_arch(machine.device.arch).number
@@ -49,7 +51,7 @@ def multiply(
     except KeyError:
         raise CapabilityError(f'simulator: {a_type} operands are not modelled exactly; use numerics="fast"') from None
     machine.fidelity.note(
-        "tensor cores", "published model",
+        f"{a_type} tensor cores", "published model",
         f"truncated fused dot products: {rule.block} terms, {rule.fraction} bits below the largest exponent",
     )  # fmt: skip
     return tensorcore.exact(a, b, c, rule)

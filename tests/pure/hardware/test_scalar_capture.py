@@ -138,8 +138,8 @@ def test_kernel_text_holds_every_form_once(some_forms):
         assert all(text.count(f"\n{f.mnemonic} ") == 1 for f in batch)
 
 
-def test_approximate_forms_are_those_the_manual_bounds():
+def test_approximate_forms_are_those_of_f64():
     named = {f.key: is_approximate(f) for f in scalar_forms("sm_90a")}
-    assert named["ex2.approx.f32"]
-    assert named["div.full.f32"]
-    assert not named["div.rn.f32"]
+    assert named["rcp.approx.ftz.f64"]
+    assert not named["ex2.approx.f32"]
+    assert not named["div.rn.f64"]

@@ -81,12 +81,12 @@ def approximate(form: Form) -> Fn:
 
 
 def approximate_half(form: Form) -> Fn:
-    """Build ex2 or tanh of f16, bf16 and their packed forms: the f32 value rounded to the type."""
+    """Build ex2 or tanh of f16, bf16 and their packed forms: the f32 value rounded towards zero."""
     name, kind = form.opcode, half.element_of(form.type)
 
     def fn(out: Any, a: Any) -> None:
         bits = half.flush(a, kind) if form.ftz else a
-        result = half.store(FUNCTIONS[name](half.load(bits, kind), False), kind)
+        result = half.truncate(FUNCTIONS[name](half.load(bits, kind), False), kind)
         out[...] = half.flush(result, kind) if form.ftz else result
 
     lane = packed_dtype(form.type)

@@ -1,8 +1,7 @@
 """Half-precision arithmetic (PTX ISA 9.7.4): f16 and bf16, scalar and packed, on unsigned bits.
 
 Sums, differences and products are computed in f32 and rounded once more; the second rounding is innocuous because f32
-has more than
-twice the precision plus two bits. Only fused operations need a longer sum. NaN results are 0x7fff.
+has more than twice the precision plus two bits. Only fused operations need a longer sum. NaN results are 0x7fff.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from warpsmith.simulator.meanings.registry import Refused, refuse
 from warpsmith.simulator.meanings.rounding import odd_sum, quantize, round_to
 from warpsmith.simulator.meanings.single import has_nan
 
-__all__ = ["BUILDERS", "element_of", "load", "store"]
+__all__ = ["BUILDERS", "element_of", "load", "store", "truncate"]
 
 Array = NDArray[Any]
 U16 = NDArray[np.uint16]
@@ -28,6 +27,7 @@ F32 = NDArray[np.float32]
 Fn = Callable[..., None]
 _NAN, _SIGN, _MAGNITUDE = np.uint16(0x7FFF), np.uint16(0x8000), np.uint16(0x7FFF)
 _1, _16, _BELOW_HALF = np.uint32(1), np.uint32(16), np.uint32(0x7FFF)
+_F16_OVERFLOW = np.float32(65536)
 _INFINITY = {"f16": np.uint16(0x7C00), "bf16": np.uint16(0x7F80)}
 
 
@@ -54,6 +54,18 @@ def store(x: F32, kind: str) -> U16:
         bits = np.right_shift(np.add(word, np.add(odd, _BELOW_HALF)), _16).astype(np.uint16)
     if not has_nan(x):
         return bits
+    return np.where(np.isnan(x), _NAN, bits)
+
+
+def truncate(x: F32, kind: str) -> U16:
+    """Round f32 values towards zero and return their codes; NaN gives 0x7fff, from 65536 on f16 gives infinity."""
+    if kind == "bf16":
+        bits = np.right_shift(np.ascontiguousarray(x).view(np.uint32), _16).astype(np.uint16)
+    else:
+        with np.errstate(over="ignore"):
+            near = x.astype(np.float16)
+        above = (np.abs(near.astype(np.float32)) > np.abs(x)) & (np.abs(x) < _F16_OVERFLOW)
+        bits = near.view(np.uint16) - above.astype(np.uint16)
     return np.where(np.isnan(x), _NAN, bits)
 
 

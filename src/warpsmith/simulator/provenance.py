@@ -1,0 +1,107 @@
+"""What is known of the results a launch computed: which were compared with hardware, on which architecture.
+
+docs/design/hardware-capture.md says what was captured and how it is compared; the levels here follow it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warpsmith.base.arch import parse_arch
+from warpsmith.simulator.program import Address, Pair, Special, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from warpsmith.simulator.fidelity import Fidelity
+    from warpsmith.simulator.program import Block, Lowered, Operation, Program
+
+__all__ = ["note_executed"]
+
+_CAPTURED = 90
+"""The compute capability whose scalar instructions were captured."""
+_EVERY_OPERAND = ("ex2", "lg2")
+"""f32 functions compared on all 2³² operands."""
+_FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
+_ROUNDINGS = frozenset(("rn", "rz", "rm", "rp"))
+_PLACES = ("%smid", "%nsmid", "%warpid", "%nwarpid")
+
+
+def note_executed(fidelity: Fidelity, program: Program, runs: list[int], arch: str) -> None:
+    """Add to `fidelity` what is known of the instructions of the blocks that ran (`runs[block]` times) on `arch`."""
+    operations = [op for block, n in zip(program.blocks, runs, strict=True) if n for op in _operations(block)]
+    executed = {op.text: op for op in operations}
+    number = parse_arch(arch).number
+    for op in executed.values():
+        words = op.text.split(".")
+        if op.kind == "pure" and ("approx" in words or "full" in words):
+            _note_approximate(fidelity, words, number)
+        elif op.kind == "pure":
+            _note_elementwise(fidelity, number)
+        elif op.opcode in ("atom", "red") and "add" in words and words[-1] in _FLOATS:
+            fidelity.note(
+                "floating atomics", "exact", "in the order of this schedule; hardware's order varies, and its rounding with it"
+            )
+    _note_contraction(fidelity, [op.text.split(".") for op in executed.values()])
+    for op in operations:
+        _note_special(fidelity, op)
+
+
+def _operations(block: Block) -> list[Operation]:
+    """Return the operations of a block, that of its ending included."""
+    last: Operation | None = getattr(block.ending, "operation", None)
+    return block.operations if last is None else [*block.operations, last]
+
+
+def _note_elementwise(fidelity: Fidelity, number: int) -> None:
+    if number == _CAPTURED:
+        fidelity.note("elementwise instructions", "hardware-checked", "bit for bit what an H200 gave")
+    else:
+        fidelity.note(
+            "elementwise instructions", "exact", f"as the manual defines them; compared with sm_90, not with sm_{number}"
+        )
+
+
+def _note_approximate(fidelity: Fidelity, words: list[str], number: int) -> None:
+    subject = ".".join(w for w in words if w != "ftz")
+    if words[-1] == "f64":
+        fidelity.note(subject, "approximate", "the rounded exact value; hardware's is within the manual's bound of it")
+    elif number != _CAPTURED:
+        fidelity.note(subject, "approximate", f"what sm_90 gives; sm_{number} may differ within the manual's bound")
+    else:
+        every = words[0] in _EVERY_OPERAND or words[-1] != "f32"
+        which = "every operand" if every else "captured operands" if words[0] == "div" else "every normal operand"
+        fidelity.note(subject, "hardware-checked", f"bit for bit what an H200 gave, for {which}")
+
+
+def _note_contraction(fidelity: Fidelity, executed: list[list[str]]) -> None:
+    """Products and sums of one floating type, neither with a rounding: ptxas may fuse them."""
+    free = {(w[0], w[-1]) for w in executed if w[-1] in _FLOATS and not _ROUNDINGS.intersection(w)}
+    for kind in _FLOATS:
+        if ("mul", kind) in free and (("add", kind) in free or ("sub", kind) in free):
+            fidelity.note(
+                f"mul.{kind} and add.{kind}", "exact",
+                "computed unfused; ptxas may contract them: write .rn or compile with --fmad=false to compare bits",
+            )  # fmt: skip
+
+
+def _specials(operand: Lowered) -> Iterator[Special]:
+    if isinstance(operand, Special):
+        yield operand
+    elif isinstance(operand, Vector):
+        for item in operand.items:
+            yield from _specials(item)
+    elif isinstance(operand, Pair):
+        yield from _specials(operand.first)
+        yield from _specials(operand.second)
+    elif isinstance(operand, Address):
+        yield from _specials(operand.base)
+
+
+def _note_special(fidelity: Fidelity, op: Operation) -> None:
+    for operand in op.operands:
+        for special in _specials(operand):
+            if special.name.startswith(("%clock", "%globaltimer")):
+                fidelity.note("clocks", "not modelled", "they count what was simulated, not the time hardware takes")
+            elif special.name in _PLACES:
+                fidelity.note(special.name, "not modelled", "hardware places CTAs and warps as it likes")
