@@ -101,6 +101,12 @@ _SIMULATOR = (
         "Wait for every copy and group before the kernel ends.",
     ),
     Kind(
+        "peer-lifetime",
+        "error",
+        "Shared memory of another CTA of the cluster is touched before that CTA has started, or perhaps after it has ended.",
+        "Put barrier.cluster.arrive and barrier.cluster.wait before the first and behind the last access.",
+    ),
+    Kind(
         "async-overwrite",
         "error",
         "Bytes are written that an unfinished asynchronous operation still reads or writes.",

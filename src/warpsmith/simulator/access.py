@@ -97,6 +97,8 @@ def _cluster(x: Lanes, addresses: NDArray[np.int64], n: int, mask: Any = None) -
             x.machine.check.outside(x, x.machine.shared, addresses, n, hit)
         mask = active & ~wrong
         row = np.where(wrong, own, row)
+    if x.machine.peers is not None:
+        x.machine.peers.access(x, row, mask)
     return _rows(x, x.machine.shared, row * x.machine.shared.row, addresses & 0xFFFFFF, n, mask)
 
 

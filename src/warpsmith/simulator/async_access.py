@@ -98,6 +98,9 @@ def watch(x: Lanes, lane: Lane, index: int | None, op: AsyncOperation) -> MBarri
     barrier = find(x, index, lane.mask, "a copy signals")
     if barrier is not None:
         barrier.signals.append((op, barrier.phase))
+        if x.machine.peers is not None:
+            x.machine.peers.touch(x, lane.row, barrier.row, lane.mask, barrier)
+            x.machine.peers.signal([lane.row], barrier)
         if x.machine.checking and not barrier.fenced:
             barrier.fenced = True
             x.finding(

@@ -39,6 +39,8 @@ class ClusterBarrier:
         twice = active & (self.pending[window] >= 0)
         self.arrived[window] |= active
         self.pending[window] = np.where(active, self.generation[x.c0 : x.c1, None], self.pending[window])
+        if self.machine.peers is not None:
+            self.machine.peers.cluster_arrive([x.c0 + c for c in np.flatnonzero(active.any(axis=1)).tolist()])
         self.complete(x.c0, x.c1)
         return twice
 
@@ -52,6 +54,9 @@ class ClusterBarrier:
         if done.any():
             self.generation[first:stop] += done
             self.arrived[first:stop] &= ~done[:, None]
+            if m.peers is not None:
+                for cluster in np.flatnonzero(done[::n]).tolist():
+                    m.peers.cluster_complete(first + cluster * n)
             m.progress()
 
     def begin_wait(self, x: Lanes) -> None:
@@ -68,6 +73,8 @@ class ClusterBarrier:
         """Note that lanes have waited."""
         view = self.pending[x.c0 : x.c1, x.t0 : x.t1]
         view[lanes] = -1
+        if self.machine.peers is not None:
+            self.machine.peers.cluster_pass([x.c0 + c for c in np.flatnonzero(lanes.any(axis=1)).tolist()])
 
     def describe(self, row: int) -> str:
         """Say how many threads of the cluster have arrived."""

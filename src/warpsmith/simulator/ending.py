@@ -188,6 +188,9 @@ class Endings:
         live = m.live[x.c0 : x.c1, x.t0 : x.t1]
         live &= ~x.active()
         m.progress()
+        if m.peers is not None:
+            gone = x.active().any(axis=1) & ~m.live[x.c0 : x.c1].any(axis=1)
+            m.peers.end([x.c0 + c for c in np.flatnonzero(gone).tolist()])
         m.barriers.after_exit(slice(x.c0, x.c1))
         m.cluster_barrier.complete(x.c0, x.c1)
         self.engine.retire(x.c0, x.c1)

@@ -10,6 +10,7 @@ from warpsmith.simulator.asynchronous import AsyncQueue
 from warpsmith.simulator.barrier import Barriers
 from warpsmith.simulator.budget import RegisterBudget
 from warpsmith.simulator.check.access import AccessCheck
+from warpsmith.simulator.check.peers import PeerWatch
 from warpsmith.simulator.cluster import ClusterBarrier
 from warpsmith.simulator.counters import Counters
 from warpsmith.simulator.fidelity import Fidelity
@@ -112,6 +113,7 @@ class Machine:
         self.barriers = Barriers(self)
         self.cluster_barrier = ClusterBarrier(self)
         self.register_budget = RegisterBudget(self)
+        self.peers = PeerWatch.of(self, program)
 
     def _number(self) -> None:
         bx, by, _ = self.block

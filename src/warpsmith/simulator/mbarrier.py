@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from warpsmith.base.source import Place
     from warpsmith.simulator.asynchronous import AsyncOperation
     from warpsmith.simulator.memory import Space
@@ -66,6 +68,10 @@ class MBarrier:
     """(row, warp) -> phase for which a try_wait has already come back without success."""
     signals: list[tuple[AsyncOperation, int]] = field(default_factory=list)
     """Operations in flight that will complete transactions here, with the phase in which they were issued."""
+    told: NDArray[np.int64] | None = None
+    """What the CTAs of a cluster have told each other through this barrier (`check.peers`)."""
+    born: int = 0
+    """Epoch of its CTA (`check.peers`) in which it was initialised."""
 
     def settle(self) -> bool:
         """Complete the phase if nothing is outstanding; say whether it did."""
@@ -85,6 +91,15 @@ class MBarrier:
         last = self.observed.get(waiter, -2)
         return last + 1 if (last + 1) & 1 == parity & 1 else last + 2
 
+    def awaited(self) -> list[Arrival]:
+        """Return last phase's completions by those that have not acted in this one, if they make up what lacks.
+
+        Whoever brought those bytes then is the one who has yet to bring them now.
+        """
+        here = {e.threads for e in self.events}
+        absent = [e for e in self.previous if " bytes completed by " in e.what and e.threads not in here]
+        return absent if self.tx > 0 and sum(e.amount for e in absent) == self.tx else []
+
     @property
     def stamp(self) -> int:
         """The 64 bits in memory."""
@@ -100,6 +115,8 @@ class MBarrier:
         last = f"; last: {self.events[-1].what} by {self.events[-1].threads}" if self.events else "; nobody arrived in it"
         if self.events and self.events[-1].place:
             last += f" at {self.events[-1].place}"
+        for e in self.awaited()[:1]:
+            last += f"; {e.amount} of them came in the phase before from {e.threads}"
         return f"mbarrier [{self.address:#x}] phase {self.phase} lacks {' and '.join(lacks) or 'nothing'}{last}"
 
 

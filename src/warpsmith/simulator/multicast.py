@@ -29,4 +29,7 @@ def destinations(x: Lanes, lane: Lane, mask: Any, target: int, barrier: int) -> 
         )
     first = int(m.cluster_first[lane.row])
     ranks = [r for r in range(size) if bits >> r & 1]
+    if m.peers is not None:
+        for r in ranks:
+            m.peers.touch(x, lane.row, first + r, lane.mask)
     return [((first + r) * width + target % width, (first + r) * width + barrier % width) for r in ranks]

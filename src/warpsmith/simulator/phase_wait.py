@@ -91,7 +91,7 @@ class PhaseWait:
                         "Flip the parity once per completed phase in every waiter, and let nobody arrive for a further "
                         "phase before all have waited for this one.",
                     )
-            if barrier.tx and not barrier.pending:
+            if barrier.tx and not barrier.pending and not barrier.awaited():
                 text = (
                     f"{barrier.tx} bytes it expects never arrive"
                     if barrier.tx > 0

@@ -67,3 +67,37 @@ def test_arriving_twice_is_reported():
     )
     result = simulate(text, grid=2, block=32, cluster=2, args=[np.zeros((2, 32), np.uint32)])
     assert "over-arrival" in {f.kind for f in result.findings}
+
+
+START = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"
+END = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\nret"
+
+
+@pytest.mark.parametrize("order", [{}, {"schedule": "random", "seed": 1}])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            TEXT.replace(START, "bar.sync 0;"),
+            "`ld.shared::cluster.u32` touches the shared memory of cta ({},0,0), and nothing says that this CTA has started",
+        ),
+        (
+            TEXT.replace(START, "barrier.cluster.arrive.aligned;").replace(END, "barrier.cluster.wait.aligned;\nret"),
+            "`ld.shared::cluster.u32` touches the shared memory of cta ({},0,0), and nothing says that this CTA has started",
+        ),
+        (
+            TEXT.replace(END, "ret"),
+            "cta ({},0,0) may have ended when `ld.u32` touches its shared memory: nothing orders this before its end",
+        ),
+    ],
+)
+def test_a_peer_that_may_not_have_started_or_may_have_ended(text, message, order):
+    result = simulate(text, grid=2, block=32, cluster=2, args=[np.zeros((2, 32), np.uint32)], **order)
+    lifetime = [f.message for f in result.findings if f.kind == "peer-lifetime"]
+    assert lifetime
+    assert lifetime[0] in (message.format(0), message.format(1))
+
+
+def test_clusters_that_synchronise_through_memory_are_not_judged():
+    text = TEXT.replace(END, "fence.acq_rel.cluster; ret")
+    assert not simulate(text, grid=2, block=32, cluster=2, args=[np.zeros((2, 32), np.uint32)]).findings

@@ -33,13 +33,15 @@ class State(NamedTuple):
     """Products since the last commit."""
     groups: tuple[tuple[Operation, ...], ...] = ()
     """Committed groups that no wait has covered, oldest first."""
+    fenced: bool = False
+    """It has executed a fence."""
 
 
 class Fault(NamedTuple):
     """A finding: the instruction at fault, the other party, and what is wrong between them."""
 
     operation: Operation
-    other: Operation
+    other: Operation | None
     message: str
     repair: str
 
@@ -54,6 +56,7 @@ class Event(NamedTuple):
 
 _KEPT = 16
 _WAIT = "Wait for the product's group (wgmma.commit_group, wgmma.wait_group) before its registers are touched."
+_FIRST = "Put wgmma.fence.sync.aligned before the first wgmma, and wherever its registers have been touched since."
 _FENCE = "Put wgmma.fence.sync.aligned between the last change of these registers and the product."
 
 
@@ -149,7 +152,7 @@ class RegisterWatch:
             "register-before-wait",
             fault.message,
             lanes=lanes,  # pyright: ignore[reportArgumentType]
-            related=(Related(f"`{fault.other.text}` stands here", fault.other.place),),
+            related=(Related(f"`{fault.other.text}` stands here", fault.other.place),) if fault.other is not None else (),
             repair=fault.repair,
         )
         x.op = before
@@ -159,6 +162,7 @@ def _follow(state: State, events: tuple[Event, ...]) -> tuple[State, tuple[Fault
     """Return the state after the events, and the faults on the way."""
     changed, group, groups = set(state.changed), list(state.open), list(state.groups)
     faults: list[Fault] = []
+    fenced = state.fenced
     for e in events:
         op = e.operation
         if op.opcode != "wgmma":
@@ -172,9 +176,13 @@ def _follow(state: State, events: tuple[Event, ...]) -> tuple[State, tuple[Fault
             if writer is not None:
                 message = f"`{op.text}` uses registers that `{writer.text}` changed, with no wgmma.fence in between"
                 faults.append(Fault(op, writer, message, _FENCE))
+            elif not fenced:
+                faults.append(Fault(op, None, f"`{op.text}` is the first of its warp, with no wgmma.fence before it", _FIRST))
+            fenced = True
             group.append(op)
         elif op.text.startswith("wgmma.fence"):
             changed.clear()
+            fenced = True
         elif op.text.startswith("wgmma.commit_group"):
             groups.append(tuple(group))
             group = []
@@ -183,7 +191,8 @@ def _follow(state: State, events: tuple[Event, ...]) -> tuple[State, tuple[Fault
         else:
             keep = int(getattr(op.operands[0], "value", 0))
             groups = groups[-keep:] if keep else []
-    return State(frozenset(changed), tuple(dict.fromkeys(group)), tuple(tuple(dict.fromkeys(g)) for g in groups)), tuple(faults)
+    kept = tuple(tuple(dict.fromkeys(g)) for g in groups)
+    return State(frozenset(changed), tuple(dict.fromkeys(group)), kept, fenced), tuple(faults)
 
 
 def _touches(e: Event, flying: list[Operation]) -> list[Fault]:

@@ -79,7 +79,9 @@ def init(m: Match) -> Function | Refused:
                     related=[Related("initialised here before", old.place)],
                     repair="Initialise once, or run mbarrier.inval when every user is done with it.",
                 )
-            barriers.init(index, cta, n, x.place)
+            barrier = barriers.init(index, cta, n, x.place)
+            if (peers := x.machine.peers) is not None:
+                barrier.born = int(peers.known[barrier.row, barrier.row % x.machine.cluster_size])
         x.machine.memory_version += 1
         return DONE
 
@@ -164,6 +166,7 @@ def arriving(m: Match) -> Function | Refused:
             if (barrier := find(x, index, lanes, "arrives at")) is None:
                 continue
             own = x.c0 <= barrier.row < x.c1 and bool(lanes[barrier.row - x.c0].any())
+            _tell_peers(x, barrier, lanes)
             if own:
                 arrive(x, barrier, lanes, counts, tx=tx, states=states, drop=drop, no_complete=no_complete)
             else:
@@ -173,6 +176,20 @@ def arriving(m: Match) -> Function | Refused:
         return DONE
 
     return run
+
+
+def _tell_peers(x: Lanes, barrier: MBarrier, lanes: Mask) -> None:
+    """Let the CTAs of the lanes tell what they know to whoever waits at the barrier."""
+    peers = x.machine.peers
+    if peers is None:
+        return
+    rows = [x.c0 + c for c in np.flatnonzero(lanes.any(axis=1)).tolist()]
+    for row in rows:
+        if row != barrier.row:
+            mine = lanes.copy()
+            mine[: row - x.c0] = mine[row - x.c0 + 1 :] = False
+            peers.touch(x, row, barrier.row, mine, barrier)
+    peers.signal(rows, barrier)
 
 
 def _remote(
@@ -263,6 +280,8 @@ def _observe(x: Lanes, barrier: MBarrier, lanes: Mask, parity: NDArray[np.int64]
     """Note the phase that each warp has now waited for."""
     if not lanes.any():
         return
+    if x.machine.peers is not None:
+        x.machine.peers.observe([x.c0 + c for c in np.flatnonzero(lanes.any(axis=1)).tolist()], barrier)
     for key in waiters(x, lanes):
         meant = barrier.phase - 1 if parity is None else barrier.meant(key, (barrier.phase & 1) ^ 1)
         if meant < barrier.phase:  # else it passes once more for a phase it has seen
