@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -13,6 +11,7 @@ from warpsmith.assembly.ptx.module import Module
 from warpsmith.assembly.ptx.printer import print_module
 from warpsmith.assembly.ptx.tree import Directive, Function, Parameter, Pragma, Variable
 from warpsmith.base.arch import first_ptx_version, parse_arch
+from warpsmith.base.collector import collector_paused
 from warpsmith.base.place import misuse, place_error
 from warpsmith.base.source import Place
 from warpsmith.dsl.finish import check_finished
@@ -67,18 +66,6 @@ def build(
             options = again.options
 
 
-@contextmanager
-def _collector_paused() -> Generator[None]:
-    """A trace makes many objects and no garbage: looking for some takes a third of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 def _run(
     fn: Callable[..., object], c: Configuration, arch: str, names: list[str], env: Mapping[str, int],
     template: Mapping[str, object], options: Options,
@@ -99,7 +86,7 @@ def _run(
             trace.shared.dynamic_name = trace.dynamic_name
             trace.declare_variable(trace.dynamic_name, "shared")
         try:
-            with _collector_paused():
+            with collector_paused():
                 fn(*tensors, **template)
         except (AttributeError, TypeError, ValueError, KeyError, IndexError, OverflowError) as e:
             wrong = misuse(e)

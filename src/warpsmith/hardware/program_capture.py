@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from warpsmith.assembly.ptx.parser import parse as read_ptx
 from warpsmith.base.errors import InputError, WarpsmithError
 from warpsmith.base.ptx_types import TYPES
+from warpsmith.hardware.command import CaptureCommand, open_build
 from warpsmith.hardware.scalar_store import block_hashes
 from warpsmith.hardware.scalar_values import code_dtype, inputs
 from warpsmith.launch.driver import driver
@@ -183,7 +184,7 @@ def run(folder: Path, out: Path) -> str:
     gpu = driver()
     known = {p.name: p for p in programs()}
     results: dict[str, Array] = {}
-    with _open(folder) as z:
+    with open_build(folder / "programs.zip", "program_capture") as z:
         for i, name in enumerate(json.loads(z.read("manifest.json"))["names"]):
             p = known[name]
             ins = p.inputs()
@@ -208,13 +209,6 @@ def condense(path: Path, to: Path) -> None:
         kept[name] = values[:_HEAD]
         kept[f"{name}#"] = block_hashes(values)
     np.savez_compressed(to, **kept)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-
-def _open(folder: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(folder / "programs.zip")
-    except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{folder / 'programs.zip'} cannot be read: {error}; make it with `program_capture build`") from error
 
 
 def simulated(p: Program, arch: str = "sm_90a") -> list[Array]:
@@ -254,35 +248,18 @@ def compare(path: Path) -> str:
     return "\n".join([f"{len(known)} programs, {len(lines)} results differ", *lines])
 
 
+def _condense(given: argparse.Namespace) -> str:
+    condense(given.file, given.to)
+    return f"{given.to}: {given.to.stat().st_size / 1e6:.1f} MB"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one of the commands; return the exit status."""
-    parser = argparse.ArgumentParser(prog="program_capture", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    p = commands.add_parser("build", help="compile the programs")
-    p.add_argument("--arch", default="sm_90a")
-    p.add_argument("--cubins", type=Path, required=True)
-    p = commands.add_parser("run", help="run them on this machine's GPU")
-    p.add_argument("--cubins", type=Path, required=True)
-    p.add_argument("--out", type=Path, required=True)
-    p = commands.add_parser("compare", help="compare a capture with the simulator")
-    p.add_argument("file", type=Path)
-    p = commands.add_parser("condense", help="reduce a capture to what the repository keeps")
+    command = CaptureCommand("program_capture", __doc__, build=build, run=run, compare=compare)
+    p = command.add("condense", "reduce a capture to what the repository keeps", _condense)
     p.add_argument("file", type=Path)
     p.add_argument("to", type=Path)
-    args = parser.parse_args(arguments)
-    try:
-        if args.command == "build":
-            text = build(args.arch, args.cubins)
-        elif args.command == "condense":
-            condense(args.file, args.to)
-            text = f"{args.to}: {args.to.stat().st_size / 1e6:.1f} MB"
-        else:
-            text = run(args.cubins, args.out) if args.command == "run" else compare(args.file)
-    except WarpsmithError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    sys.stdout.write(text[:10000] + "\n")
-    return 0
+    return command.main(arguments)
 
 
 if __name__ == "__main__":

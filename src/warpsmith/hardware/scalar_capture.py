@@ -9,7 +9,6 @@ docs/design/hardware-capture.md says what is in the files.
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import os
@@ -24,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.base.errors import CompilationError, InputError, WarpsmithError
+from warpsmith.base.errors import CompilationError
+from warpsmith.hardware.command import CaptureCommand, open_build
 from warpsmith.hardware.scalar_compare import Difference, compare_captured, compare_outputs, report
 from warpsmith.hardware.scalar_evaluate import stored_dtype
 from warpsmith.hardware.scalar_forms import ScalarForm, scalar_forms
@@ -115,7 +115,8 @@ def run(folder: Path, out: Path) -> str:
     gpu = driver()
     capture = Capture({"device": gpu.arch, "date": time.strftime("%Y-%m-%d")})
     pending: list[Any] = []
-    with multiprocessing.get_context("spawn").Pool(max(1, (os.cpu_count() or 2) - 2)) as pool, _open(folder) as z:
+    pool_of = multiprocessing.get_context("spawn").Pool
+    with pool_of(max(1, (os.cpu_count() or 2) - 2)) as pool, open_build(folder / "scalar.zip", "scalar_capture") as z:
         manifest = json.loads(z.read("manifest.json"))
         capture.about["arch"] = manifest["arch"]
         for i, entries in enumerate(manifest["kernels"]):
@@ -132,13 +133,6 @@ def run(folder: Path, out: Path) -> str:
     return text
 
 
-def _open(folder: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(folder / "scalar.zip")
-    except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{folder / 'scalar.zip'} cannot be read: {error}; make it with `scalar_capture build`") from error
-
-
 def compare(path: Path) -> str:
     """Compare a capture with the meanings; return the report."""
     capture = Capture.read(path)
@@ -148,27 +142,7 @@ def compare(path: Path) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one of the commands; return the exit status."""
-    parser = argparse.ArgumentParser(prog="scalar_capture", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    p = commands.add_parser("build", help="compile the kernels")
-    p.add_argument("--arch", default="sm_90a")
-    p.add_argument("--cubins", type=Path, required=True)
-    p = commands.add_parser("run", help="run them on this machine's GPU")
-    p.add_argument("--cubins", type=Path, required=True)
-    p.add_argument("--out", type=Path, required=True)
-    p = commands.add_parser("compare", help="compare a capture with the simulator")
-    p.add_argument("file", type=Path)
-    args = parser.parse_args(arguments)
-    try:
-        if args.command == "build":
-            text = build(args.arch, args.cubins)
-        else:
-            text = run(args.cubins, args.out) if args.command == "run" else compare(args.file)
-    except WarpsmithError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    sys.stdout.write(text[:10000] + "\n")
-    return 0
+    return CaptureCommand("scalar_capture", __doc__, build=build, run=run, compare=compare).main(arguments)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,8 @@ python -m warpsmith.hardware.tensor_capture compare OUT/tensor.npz
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
-import sys
 import zipfile
 from pathlib import Path
 
@@ -18,6 +16,7 @@ import numpy as np
 
 from warpsmith.assembly.ptx import parse
 from warpsmith.base.errors import CapabilityError, InputError, WarpsmithError
+from warpsmith.hardware.command import CaptureCommand, open_build
 from warpsmith.hardware.gpu_run import prepare
 from warpsmith.hardware.tensor_programs import TensorProgram, tensor_programs
 from warpsmith.simulator.api import simulate
@@ -41,11 +40,7 @@ def run(folder: Path, out: Path) -> str:
     """Run `folder/tensor.zip` and write `out/tensor.npz`: the output of each program by name."""
     out.mkdir(parents=True, exist_ok=True)
     known = {p.name for p in tensor_programs()}
-    try:
-        z = zipfile.ZipFile(folder / "tensor.zip")
-    except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{folder / 'tensor.zip'} cannot be read: {error}; make it with `tensor_capture build`") from error
-    with z:
+    with open_build(folder / "tensor.zip", "tensor_capture") as z:
         names = json.loads(z.read("manifest.json"))["names"]
         tasks = [(name, z.read(f"{i}.cubin")) for i, name in enumerate(names) if name in known]
     # a fault kills the context, so every program has a process of its own
@@ -104,26 +99,8 @@ def compare(path: Path) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; return its exit code."""
-    parser = argparse.ArgumentParser(prog="tensor_capture", description="Capture tensor cores and tensor copies of a GPU.")
-    parser.add_argument("action", choices=("build", "run", "compare"))
-    parser.add_argument("file", nargs="?", type=Path)
-    parser.add_argument("--arch", default="sm_90a")
-    parser.add_argument("--cubins", type=Path, default=Path("cubins"))
-    parser.add_argument("--out", type=Path, default=Path())
-    given = parser.parse_args(arguments)
-    try:
-        if given.action == "build":
-            text = build(given.arch, given.cubins)
-        elif given.action == "run":
-            text = run(given.cubins, given.out)
-        else:
-            text = compare(given.file or Path("tensor.npz"))
-    except WarpsmithError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    sys.stdout.write(text + "\n")
-    return 0
+    """Run one of the commands; return the exit status."""
+    return CaptureCommand("tensor_capture", __doc__, build=build, run=run, compare=compare).main(arguments)
 
 
 if __name__ == "__main__":

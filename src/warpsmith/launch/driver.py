@@ -40,8 +40,8 @@ class _Config(ctypes.Structure):
 class Function:
     """A kernel of a loaded cubin."""
 
-    def __init__(self, owner: Driver, module: c_void_p, handle: c_void_p, name: str) -> None:
-        self._owner, self._module, self._handle, self.name = owner, module, handle, name
+    def __init__(self, owner: Driver, handle: c_void_p, name: str) -> None:
+        self._owner, self._handle, self.name = owner, handle, name
         self._shared = 0
 
     def launch(
@@ -131,7 +131,7 @@ class Driver:
         module, handle = c_void_p(), c_void_p()
         self.call("cuModuleLoadData", byref(module), cubin)
         self.call("cuModuleGetFunction", byref(handle), module, name.encode())
-        return Function(self, module, handle, name)
+        return Function(self, handle, name)
 
     def allocate(self, size: int) -> int:
         """Return the address of `size` fresh bytes of device memory."""
@@ -156,31 +156,6 @@ class Driver:
     def synchronize(self) -> None:
         """Wait for the device; an asynchronous fault surfaces here."""
         self.call("cuCtxSynchronize")
-
-    def encode_tiled(
-        self,
-        address: int,
-        *,
-        element: int,
-        dims: Sequence[int],
-        strides: Sequence[int],
-        box: Sequence[int],
-        steps: Sequence[int],
-        interleave: int = 0,
-        swizzle: int = 0,
-        promotion: int = 0,
-        fill: int = 0,
-    ) -> bytes:
-        """Return the 128 bytes of `cuTensorMapEncodeTiled`; innermost dimension first; byte strides of dimensions 1 and up."""
-        raw = ctypes.create_string_buffer(192)
-        start = (ctypes.addressof(raw) + 63) // 64 * 64
-        rank = len(dims)
-        self.call(
-            "cuTensorMapEncodeTiled", c_void_p(start), c_int(element), c_uint(rank), c_uint64(address),
-            (c_uint64 * rank)(*dims), (c_uint64 * max(1, rank - 1))(*strides), (c_uint * rank)(*box), (c_uint * rank)(*steps),
-            c_int(interleave), c_int(swizzle), c_int(promotion), c_int(fill),
-        )  # fmt: skip
-        return ctypes.string_at(start, 128)
 
     def time(self, action: object, *, repeat: int = 20, warm: int = 3, stream: int = 0) -> list[float]:
         """Return microseconds of each of `repeat` calls of `action`, by events."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.machine import Machine
     from warpsmith.simulator.memory import Space
 
-__all__ = ["AsyncOperation", "AsyncQueue", "Extent", "RegisterExtent"]
+__all__ = ["AsyncOperation", "AsyncQueue", "Extent"]
 
 
 @final
@@ -26,18 +26,6 @@ class Extent:
     space: Space
     start: int
     stop: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class RegisterExtent:
-    """Registers `slots` of `bank` (`b32`, `b64`, `b16`) of the threads `t0:t1` of resident row `row`."""
-
-    bank: str
-    slots: tuple[int, ...]
-    row: int
-    t0: int
-    t1: int
 
 
 @final
@@ -54,8 +42,6 @@ class AsyncOperation:
     threads: str = ""
     reads: list[Extent] = field(default_factory=list)
     writes: list[Extent] = field(default_factory=list)
-    register_reads: list[RegisterExtent] = field(default_factory=list)
-    register_writes: list[RegisterExtent] = field(default_factory=list)
     queue: Hashable = None
     """Operations of one queue complete in the order of issue; None: in any order."""
     eligible: Callable[[], bool] | None = None
@@ -63,8 +49,6 @@ class AsyncOperation:
     done: bool = False
     cta: int = -1
     """The CTA that held `row` at the issue (linear in the grid)."""
-    serial: int = -1
-    """Order of issue over the whole launch."""
     bounds: list[tuple[Space, int, int]] = field(default_factory=list)
     """Per space touched: where the first of its extents starts and the last one stops; filled by `issue`."""
 
@@ -105,13 +89,10 @@ class AsyncQueue:
 
     def __init__(self) -> None:
         self.pending: list[AsyncOperation] = []
-        self.issued = 0
         self.completed = 0
 
     def issue(self, op: AsyncOperation) -> None:
         """Put `op` in flight."""
-        op.serial = self.issued
-        self.issued += 1
         op.bounds = _bounds([*op.reads, *op.writes])
         self.pending.append(op)
         for extent in op.reads:

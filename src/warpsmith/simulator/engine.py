@@ -74,7 +74,6 @@ class Engine:
         self.endings = Endings(self)
         self.watch = RegisterWatch.of(machine, machine.program)
         self.spins = SpinWatch(self)
-        self._trails: dict[tuple[int, int, tuple[int, ...]], tuple[int, ...]] = {}
 
     # --- CTAs -----------------------------------------------------------------------------------------------------
 

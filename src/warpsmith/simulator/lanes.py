@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from warpsmith.simulator.access import Located, locate, read, write
-from warpsmith.simulator.asynchronous import AsyncOperation, RegisterExtent
+from warpsmith.simulator.asynchronous import AsyncOperation
 from warpsmith.simulator.operands import Dest
 
 if TYPE_CHECKING:
@@ -226,13 +226,6 @@ class Lanes:
         self.finding("divergent-collective", message, lanes=who, repair=repair)
         return False
 
-    def register_extents(self, operand: int) -> list[RegisterExtent]:
-        """Return the registers of the instruction's operand `operand` (its index) for each CTA of the rectangle."""
-        out: list[RegisterExtent] = []
-        for bank, slots in self.op.operand_slots(operand).items():
-            out += [RegisterExtent(bank, slots, row, self.t0, self.t1) for row in self.ctas]
-        return out
-
     def names_itself(self, members: Any) -> None:
         """Report lanes that execute a warp synchronisation without being named in its mask."""
         lane = (np.arange(self.t0, self.t1, dtype=np.uint32) & 31)[None]
@@ -303,16 +296,6 @@ class Lanes:
             for k in range(0, n, step):
                 piece = np.ascontiguousarray(data[..., k : k + step]).view(at.space.views[step].dtype)[..., 0]
                 write(self, Located(at.space, at.index + k, at.mask), step, piece, undefined)
-
-    def load_words(self, space: str | None, addresses: NDArray[np.int64], count: int) -> NDArray[np.uint32]:
-        """Return `count` (1, 2, 4, 8) consecutive 32-bit words as uint32 `[count, C, T]`; the whole must be aligned."""
-        data = self.load(space, addresses, 4 * count)
-        return np.moveaxis(data.view(np.uint32), -1, 0)
-
-    def store_words(self, space: str | None, addresses: NDArray[np.int64], words: Any) -> None:
-        """Store consecutive 32-bit words `[count, C, T]` (or a list of `[C, T]`); the whole must be aligned."""
-        stacked = np.stack([np.broadcast_to(w, self.shape) for w in words], axis=-1)
-        self.store(space, addresses, np.ascontiguousarray(stacked, np.uint32).view(np.uint8))
 
     # --- asynchronous -----------------------------------------------------------------------------------------------
 

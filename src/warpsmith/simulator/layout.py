@@ -10,7 +10,6 @@ from warpsmith.base.ptx_types import TYPES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from warpsmith.assembly.ptx.module import Module
 
 __all__ = ["Area", "align_of", "each_variable", "parameter_offsets", "size_of"]
 
@@ -63,8 +62,3 @@ def parameter_offsets(function: Function) -> list[tuple[Parameter, int]]:
     """Return the parameters of an entry with their offsets in the parameter block."""
     area = Area()
     return [(p, area.place(size_of(p), align_of(p))) for p in function.parameters]
-
-
-def initial_items(module: Module) -> Iterable[Variable]:
-    """Yield the module-level variables."""
-    return each_variable(module.items)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.tree import Function
 from warpsmith.simulator.cfg import live_in, order_blocks
-from warpsmith.simulator.layout import Area, align_of, each_variable, parameter_offsets, size_of
+from warpsmith.simulator.layout import Area, align_of, each_variable, size_of
 from warpsmith.simulator.lower_function import FunctionLowering, Shared
 from warpsmith.simulator.memory import SHARED_START
 from warpsmith.simulator.names import names_in
@@ -41,17 +41,14 @@ def lower(module: Module, entry: Function, machine: Machine, variables: dict[str
         fl.run()
     for fl in lowered.values():
         order_blocks(areas.blocks, fl.entry, set(fl.members))
-    offsets = parameter_offsets(entry)
     return Program(
         areas.blocks,
         lowered[entry.name].entry,
         slots.next,
         {function_address(module, n): fl.signature() for n, fl in lowered.items()},
-        areas.shared.top - SHARED_START,
         dynamic,
         areas.local.top,
         areas.call_params.top,
-        offsets[-1][1] + size_of(offsets[-1][0]) if offsets else 0,
         areas.shared_names,
         areas.local_names,
         any(op.opcode == "alloca" for b in areas.blocks for op in b.operations),

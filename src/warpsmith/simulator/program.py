@@ -298,13 +298,10 @@ class Program:
     """Registers per bank."""
     functions: dict[int, Signature]
     """The functions by address."""
-    shared_size: int = 0
-    """Bytes of static shared memory, from `SHARED_START`."""
     dynamic_start: int = 0
     """Where dynamic shared memory begins."""
     local_size: int = 0
     call_param_size: int = 0
-    param_size: int = 0
     shared_names: list[tuple[str, int, int]] = field(default_factory=list)
     """(name, address, bytes) of static shared variables."""
     local_names: list[tuple[str, int, int]] = field(default_factory=list)

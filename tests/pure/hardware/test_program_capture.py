@@ -39,4 +39,4 @@ def test_a_missing_file_is_refused(tmp_path, capsys):
     assert program_capture.main(["compare", str(tmp_path / "none.npz")]) == 2
     assert "is not a program capture" in capsys.readouterr().err
     with pytest.raises(InputError, match="make it with `program_capture build`"):
-        program_capture._open(tmp_path)
+        program_capture.open_build(tmp_path / "programs.zip", "program_capture")

@@ -129,7 +129,7 @@ def test_a_file_that_is_no_capture_is_refused(tmp_path):
     with pytest.raises(InputError, match="is not a scalar capture"):
         Capture.read(path)
     with pytest.raises(InputError, match="make it with `scalar_capture build`"):
-        scalar_capture._open(tmp_path)
+        scalar_capture.open_build(tmp_path / "scalar.zip", "scalar_capture")
 
 
 def test_kernel_text_holds_every_form_once(some_forms):

@@ -18,6 +18,7 @@ from typing import Any
 
 from warpsmith import Tile, kernel, ptx, reg, smem
 from warpsmith.base.errors import InputError
+from warpsmith.kernels.attention.problem import Problem
 from warpsmith.kernels.attention.softmax import (
     RowState,
     mask_scores,
@@ -38,16 +39,9 @@ THREADS = 32 * WARPS
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """Shape of one attention kernel; `heads` is batch times heads."""
+class Config(Problem):
+    """Problem and target of one attention kernel."""
 
-    heads: int
-    sequence: int
-    dim: int = 64
-    dtype: str = "f16"
-    causal: bool = False
-    scale: float | None = None
-    """Factor of the scores; None for 1/√dim."""
     arch: str = "sm_80"
     """Any architecture from sm_80 on."""
 
@@ -60,11 +54,6 @@ class Config:
     def tile_bytes(self) -> int:
         """Bytes of a 64-row tile."""
         return KEYS * self.pitch
-
-    @property
-    def scale_log2(self) -> float:
-        """Factor that turns raw scores into exponents of two."""
-        return (self.dim**-0.5 if self.scale is None else self.scale) * math.log2(math.e)
 
 
 def _u32(value: Any = None) -> Any:

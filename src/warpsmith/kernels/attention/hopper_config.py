@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+
+from warpsmith.kernels.attention.problem import Problem
 
 __all__ = ["REGISTERS", "ROWS", "STRIPE", "Config", "SharedMap"]
 
@@ -16,16 +17,9 @@ REGISTERS = {2: (24, 240), 3: (32, 160)}
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """Shape and tiling of one attention kernel; `heads` is batch times heads."""
+class Config(Problem):
+    """Problem and tiling of one attention kernel."""
 
-    heads: int
-    sequence: int
-    dim: int = 64
-    dtype: str = "f16"
-    causal: bool = False
-    scale: float | None = None
-    """Factor of the scores; None for 1/√dim."""
     consumers: int = 2
     keys: int = 128
     """Key rows of a tile."""
@@ -63,11 +57,6 @@ class Config:
         if self.causal:
             return 1 + -(-self.rows // self.keys) if self.rows % self.keys else self.rows // self.keys
         return 1 if self.sequence % self.keys else 0
-
-    @property
-    def scale_log2(self) -> float:
-        """Factor that turns raw scores into exponents of two."""
-        return (self.dim**-0.5 if self.scale is None else self.scale) * math.log2(math.e)
 
 
 class SharedMap:

@@ -1,0 +1,69 @@
+"""The command line that captures share: `build` (ptxas), `run` (the GPU), `compare` (anywhere)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from warpsmith.base.errors import InputError, WarpsmithError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["CaptureCommand", "open_build"]
+
+_SHOWN = 10_000
+"""Characters of a report that are printed."""
+
+
+@final
+class CaptureCommand:
+    """Commands by name, each a function of the parsed arguments that returns what to print."""
+
+    def __init__(
+        self,
+        name: str,
+        description: str | None,
+        *,
+        build: Callable[[str, Path], str],
+        run: Callable[[Path, Path], str],
+        compare: Callable[[Path], str],
+    ) -> None:
+        self.parser = argparse.ArgumentParser(prog=name, description=description)
+        self._commands: Any = self.parser.add_subparsers(dest="command", required=True)
+        self._actions: dict[str, Callable[[argparse.Namespace], str]] = {}
+        p = self.add("build", "compile for the GPU", lambda a: build(a.arch, a.cubins))
+        p.add_argument("--arch", default="sm_90a")
+        p.add_argument("--cubins", type=Path, required=True)
+        p = self.add("run", "run on this machine's GPU", lambda a: run(a.cubins, a.out))
+        p.add_argument("--cubins", type=Path, required=True)
+        p.add_argument("--out", type=Path, required=True)
+        self.add("compare", "compare a capture with the simulator", lambda a: compare(a.file)).add_argument("file", type=Path)
+
+    def add(self, name: str, help_: str, action: Callable[[argparse.Namespace], str]) -> argparse.ArgumentParser:
+        """Add a command; return its parser, to declare its arguments."""
+        self._actions[name] = action
+        parser: argparse.ArgumentParser = self._commands.add_parser(name, help=help_)
+        return parser
+
+    def main(self, arguments: list[str] | None) -> int:
+        """Run what the arguments (None: those of the process) name; return the exit status, 2 for bad input."""
+        given = self.parser.parse_args(arguments)
+        try:
+            text = self._actions[given.command](given)
+        except WarpsmithError as error:
+            sys.stderr.write(f"{error}\n")
+            return 2
+        sys.stdout.write(text[:_SHOWN] + "\n")
+        return 0
+
+
+def open_build(path: Path, command: str) -> zipfile.ZipFile:
+    """Open what `command build` wrote; raise `InputError` if it cannot be read."""
+    try:
+        return zipfile.ZipFile(path)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} cannot be read: {error}; make it with `{command} build`") from error
