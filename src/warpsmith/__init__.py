@@ -10,28 +10,33 @@ from importlib import import_module
 TYPE_CHECKING = False  # importing `typing` for the real one would take most of the time of `import warpsmith`
 if TYPE_CHECKING:
     from warpsmith import findings, ptx, reg, smem, specs, testing, types, wgmma_layout
+    from warpsmith.base.device import device
     from warpsmith.base.layout import Layout
     from warpsmith.base.tile import Tile
     from warpsmith.dsl.arch import detect_arch
     from warpsmith.dsl.intrinsic import intrinsic
     from warpsmith.dsl.kernel import Kernel, kernel
     from warpsmith.simulator import Device, SimulationResult, TensorMap, ptr, simulate
+    from warpsmith.simulator.matrix_descriptor import explain_descriptor
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Device", "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "__version__", "detect_arch", "findings",
-    "intrinsic", "kernel", "ptr", "ptx", "reg", "simulate", "smem", "specs", "testing", "types", "wgmma_layout",
+    "Device", "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "__version__", "detect_arch", "device",
+    "explain_descriptor", "findings", "intrinsic", "kernel", "ptr", "ptx", "reg", "simulate",
+    "smem", "specs", "testing", "types", "wgmma_layout",
 ]  # fmt: skip
 
 _MODULES = ("debugkit", "findings", "kernels", "ptx", "reg", "smem", "specs", "testing", "types", "wgmma_layout")
 _NAMES = {
+    "warpsmith.base.device": ("device",),
     "warpsmith.base.layout": ("Layout",),
     "warpsmith.base.tile": ("Tile",),
     "warpsmith.dsl.arch": ("detect_arch",),
     "warpsmith.dsl.intrinsic": ("intrinsic",),
     "warpsmith.dsl.kernel": ("Kernel", "kernel"),
     "warpsmith.simulator": ("Device", "SimulationResult", "TensorMap", "ptr", "simulate"),
+    "warpsmith.simulator.matrix_descriptor": ("explain_descriptor",),
 }
 """module -> names it exports; imported when one is first asked for."""
 

@@ -49,3 +49,10 @@ def test_bad_uses():
         ws.Device().launch(TEXT, grid=1, block=32, args=[gpu.array((32,), np.uint32)])
     with pytest.raises(InputError, match=r"^device array of shape \(4,\): an array of shape \(5,\) was given$"):
         gpu.array((4,), np.int32).set(np.zeros(5))
+
+
+def test_a_device_by_name():
+    result = ws.simulate(TEXT, grid=1, block=32, args=[np.zeros(32, np.uint32)], device=ws.device("h100"))
+    assert result.completed
+    with pytest.raises(InputError, match=r"^unknown device 'H1000'; known: V100, T4, A100, "):
+        ws.device("H1000")

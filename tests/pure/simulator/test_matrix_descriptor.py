@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpsmith.base.errors import CapabilityError
+import warpsmith as ws
+from warpsmith.base.errors import CapabilityError, InputError
 from warpsmith.simulator.matrix_descriptor import MatrixDescriptor, decode, encode, offsets
 from warpsmith.simulator.swizzle import swizzle
 
@@ -18,6 +19,22 @@ def test_fields_survive(start: int, leading: int, stride: int, base: int, swizzl
     d = decode(bits)
     assert (d.start, d.leading, d.stride, d.base_offset) == (start * 16, leading * 16, stride * 16, base)
     assert encode(d) == bits
+
+
+def test_a_descriptor_is_explained() -> None:
+    assert ws.explain_descriptor(encode(MatrixDescriptor(0x400, 16, 1024, "128B")) | 1 << 47) == (
+        "wgmma descriptor 0x4000804000010040\n"
+        "  13:0   start address             0x400\n"
+        "  29:16  leading dimension offset  16 bytes\n"
+        "  45:32  stride dimension offset   1024 bytes\n"
+        "  51:49  base offset               0\n"
+        "  63:62  swizzle                   128B\n"
+        "  reserved bits that must be 0: 47"
+    )
+    with pytest.raises(
+        InputError, match=r"^explain_descriptor: -0x1 is no 64-bit descriptor; give what make_descriptor computes$"
+    ):
+        ws.explain_descriptor(-1)
 
 
 def row_major(rows: int, row_bytes: int, mode: str, start: int) -> np.ndarray:
