@@ -31,7 +31,7 @@ data = np.random.default_rng(0).integers(0, 256, 32 * 64, dtype=np.uint8)
     [
         ("u8", 1, "%h1"), ("b16", 2, "%h1"), ("b32", 4, "%r2"), ("f32", 4, "%f1"), ("b64", 8, "%rd10"), ("b128", 16, "%q1"),
         ("v2.u8", 2, "{%h1, %h2}"), ("v4.b16", 8, "{%h1, %h2, %h3, %h4}"), ("v4.b32", 16, "{%r2, %r3, %r4, %r5}"),
-        ("v4.u32", 16, "{%r9, %r3, %r20, %r5}"), ("v2.b64", 16, "{%rd10, %rd11}"), ("v8.b16", 16, "{%h1,%h2,%h3,%h4,%h5,%h6,%h7,%h8}"),
+        ("v4.u32", 16, "{%r9, %r3, %r20, %r5}"), ("v2.b64", 16, "{%rd10, %rd11}"),
     ],
 )  # fmt: skip
 def test_bytes_come_back_as_they_went(space, mnemonic, bytes_, registers):
