@@ -23,6 +23,9 @@ __all__ = [
 ]
 
 
+_SHOWN = 50
+
+
 class WarpsmithError(Exception):
     """Base of every error this package raises on purpose."""
 
@@ -57,11 +60,14 @@ class KernelError(WarpsmithError):
 
 
 class PtxError(WarpsmithError):
-    """PTX text is not accepted. `.problems` lists every problem found, in source order."""
+    """PTX text is not accepted. `.problems` lists every problem found, in source order; the message shows the first 50."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(str(p) for p in self.problems))
+        lines = [str(p) for p in self.problems[:_SHOWN]]
+        if len(self.problems) > _SHOWN:
+            lines.append(f"… and {len(self.problems) - _SHOWN:,} more problems")
+        super().__init__("\n".join(lines))
 
 
 class SimulationError(WarpsmithError):

@@ -8,6 +8,8 @@ from typing import final
 
 __all__ = ["Place", "Source", "Span"]
 
+_LONGEST_LINE = 160
+
 
 @final
 class Source:
@@ -56,11 +58,18 @@ class Span:
         return f"{self.source.name}:{line}:{column}"
 
     def caret(self) -> str:
-        """Return the source line with a caret line under the span."""
+        """Return the source line with a caret line under the span; of a long line the part around it."""
         line, column = self.source.position(self.start)
         text = self.source.line(line)
+        if len(text) > _LONGEST_LINE:
+            first = max(0, min(column - 1 - _LONGEST_LINE // 2, len(text) - _LONGEST_LINE))
+            head, tail = "…" * (first > 0), "…" * (first + _LONGEST_LINE < len(text))
+            text = f"{head}{text[first : first + _LONGEST_LINE]}{tail}"
+            column += len(head) - first
         width = max(1, min(self.end - self.start, len(text) - column + 1))
         pad = "".join("\t" if c == "\t" else " " for c in text[: column - 1])
+        if not text.isprintable():
+            text = "".join(c if c == "\t" or c.isprintable() else "\ufffd" for c in text)
         return f"  {text}\n  {pad}{'^' * width}"
 
 

@@ -14,13 +14,14 @@ from warpsmith.simulator.arguments import Arguments, ptr
 from warpsmith.simulator.counters import Counters
 from warpsmith.simulator.engine import Engine
 from warpsmith.simulator.fidelity import Fidelity
-from warpsmith.simulator.launch_config import Dim, LaunchConfig
+from warpsmith.simulator.launch_check import check_shared, launch_config
 from warpsmith.simulator.lower import lower
 from warpsmith.simulator.machine import Machine
 from warpsmith.simulator.memory import SHARED_START, GlobalMemory
 from warpsmith.simulator.provenance import note_executed
 from warpsmith.simulator.residency import rows_for
 from warpsmith.simulator.schedule import Fair, Random
+from warpsmith.simulator.sizes import check_sizes
 from warpsmith.simulator.timeline import Timeline
 from warpsmith.simulator.variables import ModuleVariables
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from warpsmith.assembly.ptx.tree import Function
     from warpsmith.base.findings import Finding
+    from warpsmith.simulator.launch_config import LaunchConfig
 
 __all__ = ["SimulationResult", "checked", "launch", "ptr", "simulate"]
 
@@ -96,8 +98,11 @@ def simulate(
 def checked(module: Module | str) -> Module:
     """Return the tree of a module; raise `PtxError` for text that is not accepted."""
     tree = parse(module) if isinstance(module, str) else module
+    if not isinstance(tree, Module):
+        raise InputError(f"a module is PTX text or what ws.ptx.parse returns, not {type(module).__name__}")
     if problems := problems_of(tree):
         raise PtxError(problems)
+    check_sizes(tree)
     return tree
 
 
@@ -125,7 +130,7 @@ def launch(
     model = _device(device, tree)
     if jobs != 1:
         raise CapabilityError("simulator: jobs other than 1 are not modelled; run several processes instead")
-    config = _config(entry, model, grid, block, cluster, dynamic_shared, check, numerics, schedule, seed, max_steps)
+    config = launch_config(entry, model, grid, block, cluster, dynamic_shared, check, numerics, schedule, seed, max_steps)
     arguments = Arguments(entry, args, variables.memory)
     return _launch(tree, entry, model, config, variables, arguments, progress)
 
@@ -144,7 +149,7 @@ def _launch(
     machine.function_variables = variables.by_node
     program = lower(tree, entry, machine, variables.symbols)
     shared = program.dynamic_start - SHARED_START + config.dynamic_shared
-    _check_shared(entry, model, shared, config.dynamic_shared)
+    check_shared(entry, model, shared, config.dynamic_shared)
     machine.load(program, rows_for(machine, program, shared), arguments.block)
     prepared = time.perf_counter()
     engine = Engine(machine, Fair() if config.schedule == "fair" else Random(config.seed), progress)
@@ -189,85 +194,8 @@ def _entry(module: Module, kernel: str | None) -> Function:
 def _device(wanted: str | DeviceModel | None, module: Module) -> DeviceModel:
     if wanted is None:
         return device_for(module.arch)
-    return device(wanted) if isinstance(wanted, str) else wanted
-
-
-def _dim(what: str, value: Any) -> Dim:
-    values = (value,) if isinstance(value, int) else tuple(value)
-    if not 1 <= len(values) <= 3 or not all(isinstance(v, int) for v in values):
-        raise InputError(f"{what}={value!r}: give one to three ints, e.g. {what}=(4, 2, 1)")
-    if any(v < 1 for v in values):
-        raise InputError(f"{what}={value!r}: every dimension is at least 1")
-    x, y, z = (*values, 1, 1)[:3]
-    return x, y, z
-
-
-def _directive(entry: Function, name: str) -> list[int] | None:
-    for d in entry.directives:
-        if getattr(d, "name", "") == name:
-            return [int(a, 0) for a in d.arguments]  # type: ignore[union-attr]  # pyright: ignore[reportAttributeAccessIssue]
-    return None
-
-
-def _config(
-    entry: Function,
-    model: DeviceModel,
-    grid: Any,
-    block: Any,
-    cluster: Any,
-    dynamic_shared: int,
-    check: bool,
-    numerics: Any,
-    schedule: Any,
-    seed: int,
-    max_steps: int | None,
-) -> LaunchConfig:
-    grid, block = _dim("grid", grid), _dim("block", block)
-    if grid[0] > 2**31 - 1 or grid[1] > 65535 or grid[2] > 65535:
-        raise InputError(f"grid={grid}: at most (2147483647, 65535, 65535)")
-    _check_block(entry, model, block)
-    declared = _directive(entry, "reqnctapercluster")
-    shape = _dim("cluster", cluster if cluster is not None else tuple(declared) if declared else 1)
-    if cluster is not None and declared and shape != _dim("cluster", tuple(declared)) and shape != (1, 1, 1):
-        raise InputError(f"cluster={shape}: kernel `{entry.name}` requires {tuple(declared)} (.reqnctapercluster)")
-    if declared:
-        shape = _dim("cluster", tuple(declared))
-    if any(g % c for g, c in zip(grid, shape, strict=True)):
-        raise InputError(f"grid={grid} is no multiple of cluster={shape}; round the grid up")
-    size = shape[0] * shape[1] * shape[2]
-    if size > max(16, 1) or (size > 1 and model.cluster_size == 1):
-        raise InputError(f"cluster={shape}: {model.name} has clusters of at most {16 if model.cluster_size > 1 else 1} CTAs")
-    if numerics not in ("exact", "fast"):
-        raise InputError(f'numerics={numerics!r}: "exact" or "fast"')
-    if schedule not in ("fair", "random"):
-        raise InputError(f'schedule={schedule!r}: "fair" or "random"')
-    if not isinstance(dynamic_shared, int) or dynamic_shared < 0:
-        raise InputError(f"dynamic_shared={dynamic_shared!r}: give the bytes of dynamic shared memory")
-    explicit = bool(declared) or size > 1 or any(getattr(d, "name", "") == "explicitcluster" for d in entry.directives)
-    return LaunchConfig(grid, block, shape, explicit, dynamic_shared, check, numerics, schedule, int(seed), max_steps)
-
-
-def _check_block(entry: Function, model: DeviceModel, block: Dim) -> None:
-    threads = block[0] * block[1] * block[2]
-    if threads > model.threads_per_block or block[2] > 64:
-        raise InputError(
-            f"block={block}: {threads} threads; {model.name} has at most {model.threads_per_block} per CTA and 64 in z"
-        )
-    if required := _directive(entry, "reqntid"):
-        wanted = _dim("block", tuple(required))
-        if wanted != block:
-            raise InputError(f"block={block}: kernel `{entry.name}` requires {wanted} (.reqntid)")
-    if most := _directive(entry, "maxntid"):
-        n = 1
-        for v in most:
-            n *= v
-        if threads > n:
-            raise InputError(f"block={block}: {threads} threads; kernel `{entry.name}` allows {n} (.maxntid)")
-
-
-def _check_shared(entry: Function, model: DeviceModel, shared: int, dynamic: int) -> None:
-    if shared > model.shared_per_block:
-        raise InputError(
-            f"kernel `{entry.name}` needs {shared} bytes of shared memory ({shared - dynamic} static, {dynamic} dynamic); "
-            f"{model.name} has {model.shared_per_block} per CTA"
-        )
+    if isinstance(wanted, str):
+        return device(wanted)
+    if not isinstance(wanted, DeviceModel):
+        raise InputError(f'device={wanted!r}: give a name such as "H200", or what ws.device("H200") returns')
+    return wanted

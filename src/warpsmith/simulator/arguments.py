@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import struct
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from warpsmith.base.errors import InputError
 from warpsmith.base.ptx_types import TYPES
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Arguments", "DeviceArray", "Pointer", "as_numpy", "ptr"]
 
-_FORMATS = {("unsigned", 8): "<B", ("unsigned", 16): "<H", ("unsigned", 32): "<I", ("unsigned", 64): "<Q"}
+_NATIVE = 'array.astype(array.dtype.newbyteorder("="))'
+_FLOATS: dict[str, Any] = {"f16": np.float16, "bf16": bfloat16, "f32": np.float32, "f64": np.float64}
 
 
 @final
@@ -70,7 +73,13 @@ class DeviceArray:
 def ptr(array: Any, offset: int = 0) -> Pointer:
     """Return a pointer argument: the address of `array` plus `offset` elements."""
     numpy_array = as_numpy(array, "ptr")
-    return Pointer(numpy_array, int(offset) * numpy_array.itemsize)
+    try:
+        elements = operator.index(offset)
+    except TypeError:
+        raise InputError(f"ptr: offset={offset!r}: give the offset as an int, in elements") from None
+    if abs(elements) >= 1 << 40:
+        raise InputError(f"ptr: offset={offset!r}: no array has so many elements")
+    return Pointer(numpy_array, elements * numpy_array.itemsize)
 
 
 def as_numpy(value: Any, what: str) -> Any:
@@ -96,10 +105,14 @@ class Arguments:
         """(array, byte index in the arena) of every array, each once."""
         self.placed: dict[tuple[int, int], int] = {}
         parameters = parameter_offsets(entry)
+        if not isinstance(args, list | tuple):
+            raise InputError(f"args={args!r:.60}: give a list of arguments, e.g. args=[array, 128]")
         if len(args) != len(parameters):
             names = ", ".join(p.name for p, _ in parameters) or "none"
             raise InputError(f"kernel `{entry.name}` takes {len(parameters)} arguments ({names}); {len(args)} were given")
         arrays = [a for a in map(_array_of, args) if a is not None]
+        self.owners = sorted((a for a in arrays if a.nbytes), key=lambda a: -a.nbytes)
+        """Arrays, the largest first: a view of another argument lives where that one does."""
         memory.reserve(sum(a.nbytes + 1024 for a in arrays))
         size = max((o + size_of(p) for p, o in parameters), default=0)
         block = bytearray(size)
@@ -116,9 +129,10 @@ class Arguments:
                 raise InputError(f"{what}: a TensorMap fills 128 bytes, and the parameter has {size}")
             return value.encode(self._place(value.memory, f"the array of argument {index} (`{p.name}`)", what))
         if isinstance(value, bytes | bytearray | memoryview):
+            value = bytes(value)
             if len(value) != size:
                 raise InputError(f"{what}: {len(value)} bytes given for a parameter of {size}")
-            return bytes(value)
+            return value
         if isinstance(value, DeviceArray):
             if size != 8 or p.shape:
                 raise InputError(f"{what}: a device array is a pointer of 8 bytes, and the parameter has {size}")
@@ -141,9 +155,20 @@ class Arguments:
         """Copy an array to global memory (once) and return its address."""
         if array.dtype.hasobject:
             raise InputError(f"{what}: an array of Python objects cannot be passed; convert it to a numeric dtype")
+        if not array.dtype.isnative:
+            raise InputError(f"{what}: the array has the byte order of another machine ({array.dtype.str}); pass {_NATIVE}")
         if not (array.flags.c_contiguous or array.flags.f_contiguous):
             raise InputError(f"{what}: the array is not contiguous; pass np.ascontiguousarray(array), and copy the result back")
-        key = (array.__array_interface__["data"][0], array.nbytes)
+        first, end = _range(array)
+        for owner in self.owners if first < end else ():
+            start, stop = _range(owner)
+            if (start, stop) != (first, end) and start <= first and end <= stop:
+                return self._place(owner, name, what) + first - start
+            if first < start < end < stop or start < first < stop < end:
+                raise InputError(f"{what}: the array overlaps another argument in part; pass views of one array with ws.ptr")
+            if (start, stop) == (first, end):
+                break
+        key = (first, end)
         if key not in self.placed:
             start = self.memory.allocate(name, array.nbytes)
             self.memory.data[start : start + array.nbytes] = _bytes_of(array)
@@ -162,6 +187,11 @@ class Arguments:
                 old[...] = new
 
 
+def _range(array: Any) -> tuple[int, int]:
+    first = array.__array_interface__["data"][0]
+    return first, first + array.nbytes
+
+
 def _bytes_of(array: Any) -> Any:
     flat = array.reshape(-1, order="F") if not array.flags.c_contiguous else array.reshape(-1)
     return flat.view(np.uint8)
@@ -173,6 +203,18 @@ def _array_of(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim:
         return value
     return value.memory if isinstance(value, TensorMap) else None
+
+
+def _float(value: Any, dtype: Any, what: str, p: Parameter) -> bytes:
+    """Round a number to a float type; refuse a finite one that becomes infinite."""
+    try:
+        with np.errstate(over="ignore"):
+            rounded = np.float64(value).astype(dtype)
+    except OverflowError:
+        rounded = None
+    if rounded is None or (np.isinf(rounded) and not np.isinf(np.float64(value))):
+        raise InputError(f"{what}: {value!r:.60} is too large for .{p.type}; pass float('inf') for infinity")
+    return rounded.tobytes()
 
 
 def _number(value: Any, p: Parameter, what: str) -> bytes:
@@ -187,10 +229,12 @@ def _number(value: Any, p: Parameter, what: str) -> bytes:
     if t.kind == "float":
         if not isinstance(value, int | float | np.integer | np.floating):
             raise InputError(f"{what}: {type(value).__name__} given for a parameter of type .{p.type}; pass a number")
-        return struct.pack({16: "<e", 32: "<f", 64: "<d"}[t.bits], float(value))
+        if p.type not in _FLOATS:
+            raise InputError(f"{what}: a parameter of type .{p.type} takes no single number; pass its {size} bytes")
+        return _float(value, _FLOATS[p.type], what, p)
     if isinstance(value, float | np.floating):
         if size in (4, 8) and t.kind == "bits":
-            return struct.pack("<f" if size == 4 else "<d", float(value))
+            return _float(value, np.float32 if size == 4 else np.float64, what, p)
         raise InputError(
             f"{what}: a float given for a parameter of type .{p.type}; pass an int, or a numpy scalar of {size} bytes"
         )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from warpsmith.simulator.host_memory import require
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -61,6 +63,7 @@ class Space:
         self.name = name
         self.row = row or size
         self.allocations: list[Allocation] = []
+        require(name, size)
         self._adopt(np.zeros(size, np.uint8), np.zeros(size, np.uint8))
 
     def _adopt(self, data: NDArray[np.uint8], shadow: NDArray[np.uint8]) -> None:
@@ -132,6 +135,7 @@ class GlobalMemory(Space):
             self._grow((need + 4095) // 4096 * 4096)
 
     def _grow(self, size: int) -> None:
+        require(self.name, size)
         data, shadow = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
         old = self.data.size - SAFE
         data[:old] = self.data[:old]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 import struct
 from typing import TYPE_CHECKING, Literal
 
-from warpsmith.assembly.ptx.lexer import int_value
 from warpsmith.assembly.ptx.tree import Immediate
 from warpsmith.base.source import Span
 
@@ -36,6 +37,14 @@ def float_value(text: str) -> tuple[float, Literal["f32", "f64", "float"]]:
     return float(text), "float"
 
 
+def _float_constant(lx: Lexer) -> tuple[float, Literal["f32", "f64", "float"]]:
+    value, kind = float_value(lx.value)
+    if kind == "float" and (math.isinf(value) or (value == 0 and re.match(r"[0.]*[1-9]", lx.value))):
+        raise lx.refuse(f"the constant {lx.shown()} does not fit a double", hint="write infinity as `0f7F800000`")
+    lx.advance()
+    return value, kind
+
+
 def starts_constant(lx: Lexer) -> bool:
     """Say whether the current token can only begin a constant."""
     return lx.kind in ("int", "float") or lx.value in ("-", "~", "!", "+", "(", "WARP_SZ")
@@ -46,14 +55,14 @@ def parse_constant(lx: Lexer) -> Immediate:
     start = lx.start
     kind: Literal["int", "f32", "f64", "float"]
     if lx.kind == "int":
-        text = lx.advance()
-        value: Number = int_value(text)
+        text = lx.value
+        value: Number = lx.int_constant()
         if lx.kind == "punct":
             return Immediate(text, value, "int", lx.span(start))
         lx.seek(start)
     elif lx.kind == "float":
-        text = lx.advance()
-        value, kind = float_value(text)
+        text = lx.value
+        value, kind = _float_constant(lx)
         if lx.kind == "punct":
             return Immediate(text, value, kind, lx.span(start))
         lx.seek(start)
@@ -106,11 +115,11 @@ def _unary(lx: Lexer, words: list[str], depth: int) -> Number:
         raise lx.refuse(f"a constant expression nested deeper than {_DEEPEST} levels")
     value = lx.value
     if lx.kind == "int":
-        words.append(lx.advance())
-        return int_value(value)
+        words.append(value)
+        return lx.int_constant()
     if lx.kind == "float":
-        words.append(lx.advance())
-        return float_value(value)[0]
+        words.append(value)
+        return _float_constant(lx)[0]
     if value == "WARP_SZ":
         words.append(lx.advance())
         return 32

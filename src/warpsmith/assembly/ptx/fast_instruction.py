@@ -36,6 +36,7 @@ _instruction = _INSTRUCTION.match
 _operands = _OPERAND.finditer
 _loc = _LOC.match
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
+_LONGEST = 20
 
 
 def read_loc(text: str, at: int) -> tuple[Loc, int, int] | None:
@@ -66,7 +67,10 @@ def read_plain(text: str, at: int) -> tuple[Instruction, int, int] | None:
                 word = o["word"]
                 operands.append(Name(word) if "." not in word else _name(word))
             else:
-                operands.append(_READERS[kind](o))  # type: ignore[index]
+                try:
+                    operands.append(_READERS[kind](o))  # type: ignore[index]
+                except OverflowError:  # the token reader says where
+                    return None
         if end != len(written) or written[end - 1] == ",":
             return None
     instruction = Instruction(mnemonic, operands, None if guard is None else Name(guard, negated == "!"))
@@ -85,7 +89,12 @@ def _int(text: str) -> Immediate:
 
 
 def _magnitude(text: str) -> int:
-    return (int(text, 16) if text[:2] == "0x" else int(text)) & _MASK
+    if len(text) > _LONGEST:
+        raise OverflowError
+    value = int(text, 16) if text[:2] == "0x" else int(text)
+    if value > _MASK:
+        raise OverflowError
+    return value
 
 
 def _address(o: re.Match[str]) -> AddressOperand:

@@ -11,7 +11,7 @@ from warpsmith.base.source import Span
 if TYPE_CHECKING:
     from warpsmith.base.source import Source
 
-__all__ = ["END", "SKIP", "WORD", "Lexer", "Refused"]
+__all__ = ["END", "SKIP", "WORD", "Lexer", "Refused", "int_value", "whole_number"]
 
 SKIP = r"(?:[ \t\r\n\f\v]++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|\#[^\n]*+)*+"
 """Blanks, comments, and lines of a preprocessor (`#line`), which ptxas passes over."""
@@ -36,8 +36,12 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )  # fmt: skip
 
+_INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)U?")
+
 END = "end"
 _SHOWN = 24
+_LONGEST = 66
+"""Characters of the longest integer constant without leading zeros: `0b` and 64 bits."""
 
 
 @final
@@ -111,7 +115,15 @@ class Lexer:
         """Step over an integer constant and return its value."""
         if self.kind != "int":
             raise self.refuse(f"expected {what}, found {self.shown()}")
-        return int_value(self.advance())
+        return self.int_constant()
+
+    def int_constant(self) -> int:
+        """Step over the current token, an integer constant, and return its value; refuse one of more than 64 bits."""
+        value = int_value(self.value)
+        if value is None:
+            raise self.refuse(f"the constant {self.shown()} does not fit 64 bits")
+        self.advance()
+        return value
 
     def shown(self) -> str:
         """The current token as a message quotes it."""
@@ -137,9 +149,13 @@ class Lexer:
         return Refused(Problem(message, span, hint))
 
 
-def int_value(text: str) -> int:
-    """Decode an integer constant (4.5.1): hexadecimal, octal, binary or decimal, with or without `U`; 64 bits are kept."""
+def int_value(text: str) -> int | None:
+    """Decode an integer constant (4.5.1): hexadecimal, octal, binary or decimal, with or without `U`; None over 64 bits."""
     digits = text.rstrip("U")
+    if len(digits) > _LONGEST:
+        digits = _without_zeros(digits)
+        if len(digits) > _LONGEST:
+            return None
     head = digits[:2].lower()
     if head == "0x":
         value = int(digits, 16)
@@ -147,4 +163,14 @@ def int_value(text: str) -> int:
         value = int(digits, 2)
     else:
         value = int(digits, 8 if digits[0] == "0" else 10)
-    return value & 0xFFFF_FFFF_FFFF_FFFF
+    return value if value < 1 << 64 else None
+
+
+def whole_number(text: str) -> int | None:
+    """Return the value of a word that is an integer constant; None for any other word."""
+    return int_value(text) if _INTEGER.fullmatch(text) else None
+
+
+def _without_zeros(digits: str) -> str:
+    head = digits[:2] if digits[:2].lower() in ("0x", "0b") else "0" if digits[0] == "0" else ""
+    return head + (digits[len(head) :].lstrip("0") or "0")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from warpsmith.assembly.ptx.printer import print_module
 from warpsmith.assembly.ptx.tree import Function, Item
+from warpsmith.base.source import Span
 
 __all__ = ["Module"]
 
@@ -21,6 +22,8 @@ class Module:
     items: list[Item] = field(default_factory=list)
     name: str = "<module>"
     """File name or `<string>`, for messages."""
+    span: Span | None = field(default=None, compare=False, repr=False)
+    """The header: `.version` to `.target` or `.address_size`."""
 
     @property
     def arch(self) -> str:

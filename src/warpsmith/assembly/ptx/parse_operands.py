@@ -152,11 +152,17 @@ def _vector(lx: Lexer) -> VectorOperand:
     lx.advance()
     elements: list[Operand] = []
     if lx.value != "}":
-        elements.append(_single(lx))
+        elements.append(_element(lx))
         while lx.take(","):
-            elements.append(_single(lx))
+            elements.append(_element(lx))
     lx.expect("}", "at the end of a vector")
     return VectorOperand(elements, lx.span(start))
+
+
+def _element(lx: Lexer) -> Operand:
+    if lx.value in ("{", "["):
+        raise lx.refuse(f"expected an element of the vector, found {lx.shown()}")
+    return _single(lx)
 
 
 def parse_arguments(lx: Lexer) -> CallArguments:

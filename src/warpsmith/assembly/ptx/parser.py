@@ -123,17 +123,19 @@ class ModuleReader:
             raise lx.refuse(
                 f"PTX begins with `.version`, not {lx.shown()}", hint="write e.g. `.version 8.0` and `.target sm_90a` first"
             )
+        start = lx.start
         self.module.version = self._version()
         if lx.value != ".target":
             raise lx.refuse(f"expected `.target` after `.version`, found {lx.shown()}", hint="write e.g. `.target sm_90a`")
         self._target()
         if lx.take(".address_size"):
             self.module.address_size = lx.integer("32 or 64")
+        self.module.span = lx.span(start)
 
     def _version(self) -> tuple[int, int]:
         lx = self.lx
         lx.advance()
-        m = re.fullmatch(r"(\d+)\.(\d+)", lx.value)
+        m = re.fullmatch(r"(\d{1,4})\.(\d{1,4})", lx.value, re.ASCII)
         if not m:
             raise lx.refuse(f"expected a version number, found {lx.shown()}", hint="write e.g. `.version 8.0`")
         lx.advance()

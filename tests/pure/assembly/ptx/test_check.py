@@ -179,7 +179,8 @@ def test_statements(statement: str) -> None:
 
 MODULES = {
     (".version 7.0\n.target sm_90a\n.address_size 64\n"): (
-        "error: target sm_90a needs PTX 8.0, the module is 7.0\n  hint: write `.version 8.0` or later"
+        "k.ptx:1:1: error: target sm_90a needs PTX 8.0, the module is 7.0\n  .version 7.0\n  ^^^^^^^^^^^^\n"
+        "  hint: write `.version 8.0` or later"
     ),
     (
         ".version 8.0\n"
@@ -270,7 +271,9 @@ def test_modules(text: str) -> None:
 
 def test_unknown_target() -> None:
     text = said(".version 8.0\n.target sm_99\n")
-    assert text.startswith("error: unknown target `sm_99`\n  hint: known are sm_50, sm_52, ")
+    assert text.startswith(
+        "k.ptx:1:1: error: unknown target `sm_99`\n  .version 8.0\n  ^^^^^^^^^^^^\n  hint: known are sm_50, sm_52, "
+    )
 
 
 def test_good_text_has_no_problems() -> None:

@@ -54,6 +54,7 @@ KNOWN = {
     "lop3.b32 %b32_1, 1, 2, 3, 256;": "a table of 8 bits; ptxas takes 256 and forgets the highest bit",
     "mov.b64 {%b32_1,%b32_2}, g;": "ptxas unpacks an address; the manual unpacks registers",
     ".global .b8 zz[4] = {0f3F800000};": "ptxas takes the bits of a float for a byte",
+    "mov.u32 %r1, 0x1ffffffffffffffff;": "65 bits: ptxas drops the highest here, and complains about other such constants",
     "bfe.u32 %u32_0, %u32_1, %f16x2_0, %f16x2_1;": "ptxas takes no .f16x2 register for position and length",
 }
 """Where the checker differs from ptxas, with the reason."""

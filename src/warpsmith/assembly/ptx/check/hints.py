@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warpsmith.assembly.ptx.lexer import whole_number
 from warpsmith.assembly.ptx.tree import Directive, Function
 from warpsmith.base.arch import parse_arch, parse_requirement
 from warpsmith.base.errors import Problem
@@ -60,7 +61,7 @@ def _directive(directive: Directive, function: Function, version: tuple[int, int
         wanted = str(least) if least == most else f"{least} to {most}"
         yield Problem(f"`.{name}` takes {wanted} number{'s' * (wanted != '1')}, {count} given", span)
     elif not all(
-        a.isdigit() and int(a) > 0 for a in directive.arguments if name not in ("abi_preserve", "abi_preserve_control")
+        (whole_number(a) or 0) > 0 for a in directive.arguments if name not in ("abi_preserve", "abi_preserve_control")
     ):
         yield Problem(f"`.{name}` takes positive numbers", span)
     if version < ptx:

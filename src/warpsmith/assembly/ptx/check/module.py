@@ -29,7 +29,9 @@ from warpsmith.base.errors import Problem
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.module import Module
 
-__all__ = ["check"]
+__all__ = ["LATEST_PTX", "check"]
+
+LATEST_PTX = (9, 5)
 
 
 def check(module: Module) -> list[Problem]:
@@ -66,14 +68,18 @@ class _Checker:
         """Check `.version` and `.target`; nothing else can be judged without a known architecture."""
         if self.arch not in ARCHITECTURES:
             known = ", ".join(ARCHITECTURES)
-            self.problems.append(Problem(f"unknown target `{self.arch}`", None, f"known are {known}"))
+            self.problems.append(Problem(f"unknown target `{self.arch}`", self.module.span, f"known are {known}"))
             return False
+        if self.version > LATEST_PTX:
+            text = f"PTX {self.version[0]}.{self.version[1]} is not known; the newest is {LATEST_PTX[0]}.{LATEST_PTX[1]}"
+            self.problems.append(Problem(text, self.module.span, "write the version that the program was written for"))
         first = first_ptx_version(self.arch)
         if self.version < first:
             text = f"target {self.arch} needs PTX {first[0]}.{first[1]}, the module is {self.version[0]}.{self.version[1]}"
-            self.problems.append(Problem(text, None, f"write `.version {first[0]}.{first[1]}` or later"))
+            self.problems.append(Problem(text, self.module.span, f"write `.version {first[0]}.{first[1]}` or later"))
         if self.module.address_size not in (32, 64):
-            self.problems.append(Problem(f"address size {self.module.address_size} is neither 32 nor 64", None))
+            text = f"address size {self.module.address_size} is neither 32 nor 64"
+            self.problems.append(Problem(text, self.module.span, "write `.address_size 64`"))
         return True
 
     def _alias(self, item: Directive) -> None:
