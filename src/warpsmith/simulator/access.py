@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from warpsmith.simulator.memory import GLOBAL_BASE, SAFE, Space
+from warpsmith.simulator.memory import GLOBAL_BASE, OUTSIDE, SAFE, Space
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpsmith.simulator.lanes import Lanes
 
-__all__ = ["Located", "locate", "quick", "read", "write"]
+__all__ = ["Located", "inside", "locate", "quick", "read", "write"]
 
 FUNCTION_PARAM = 1 << 24
 """First address of the parameters of device functions; below are the kernel's."""
@@ -151,6 +151,18 @@ def quick(x: Lanes, space: str | None, addresses: NDArray[np.int64], n: int) -> 
     if int(np.bitwise_or.reduce(addresses, axis=None)) & where.reject[n]:
         return None
     return where, addresses if where is m.global_ else addresses + base
+
+
+def inside(x: Lanes, at: Located, n: int) -> Located:
+    """Report the lanes of n-byte accesses (at most 16) that touch bytes of no allocation, and leave them out."""
+    ends = at.space.shadow.take(at.index, mode="clip") | at.space.shadow.take(at.index + (n - 1), mode="clip")
+    if not (ends & OUTSIDE).any():
+        return at
+    lanes = np.broadcast_to(x.active() if at.mask is None else at.mask, x.shape)
+    bad = ((ends & OUTSIDE) != 0) & lanes
+    if bad.any():
+        x.machine.check.outside_at(x, at, n, bad)
+    return Located(at.space, at.index, lanes & ~bad)
 
 
 def read(x: Lanes, at: Located, n: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:

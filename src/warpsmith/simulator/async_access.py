@@ -12,7 +12,7 @@ from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import complete_tx, find
 from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.mbarrier import Arrival
-from warpsmith.simulator.memory import PENDING_READ, PENDING_WRITE
+from warpsmith.simulator.memory import OUTSIDE, PENDING_READ, PENDING_WRITE
 from warpsmith.simulator.units import units_of
 
 if TYPE_CHECKING:
@@ -73,10 +73,16 @@ def span_of(x: Lanes, lane: Lane, space: str | None, address: int, size: int) ->
                 if not ok[lane.c, lane.t]:
                     return None
                 index = int(at.index[lane.c, lane.t])
-                if at.space.shadow[index] & 8 or at.space.shadow[index + 15] & 8:
+                if at.space.shadow[index] & OUTSIDE or at.space.shadow[index + 15] & OUTSIDE:
                     x.machine.check.outside(x, at.space, where, 16, lane.mask)
                     return None
                 found.append((at.space, index))
+    if found and found[0][0].shadow[found[0][1] : found[0][1] + size].max() >= OUTSIDE:
+        with within(x, lane.mask):
+            space, start = found[0]
+            gap = int(np.argmax(space.shadow[start : start + size] >= OUTSIDE))
+            x.machine.check.outside(x, space, np.full(x.shape, address + gap, np.int64), 16, lane.mask)
+        return None
     return found[0] if found else None
 
 

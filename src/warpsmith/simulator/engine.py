@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.blockcode import BlockCode
 from warpsmith.simulator.check.deadlock import report_deadlock, report_livelock
 from warpsmith.simulator.check.leftover import check_row_end
@@ -166,7 +167,13 @@ class Engine:
             self.poll()
         cohort = self.schedule.pick(self.ready, self.blocks)
         self.steps += 1
-        self.execute(cohort)
+        try:
+            self.execute(cohort)
+        except CapabilityError as error:
+            place = m.lanes(cohort.rect).op.place
+            if place is None or not str(error).startswith("simulator:"):
+                raise
+            raise CapabilityError(f"{place}: {error}") from None
 
     def idle(self) -> bool:
         """Nothing can run: find something that makes it so; return False when the launch is over or stuck."""

@@ -235,13 +235,15 @@ class Lanes:
             self.finding("divergent-collective", message, lanes=absent, repair="name every lane that executes it in the mask")
 
     def _part_of_warpgroup(self) -> bool:
-        """Say whether a warpgroup with an active lane has a live warp that is not here."""
+        """Say whether a warpgroup with an active lane has a live warp that is not here, or is cut short by the CTA's end."""
         first, stop = self.t0 // 128 * 128, min(-(-self.t1 // 128) * 128, self.machine.threads)
         live = self.machine.live[self.c0 : self.c1, first:stop]
         here = np.zeros(live.shape, np.bool_)
         here[:, self.t0 - first : self.t1 - first] = self.active()
         for at in range(0, stop - first, 128):
             group = here[:, at : at + 128]
+            if first + at + 128 > self.machine.threads_per_cta and group.any():
+                return True
             if (group.any(axis=1) & (live[:, at : at + 128] & ~group).any(axis=1)).any():
                 return True
         return False

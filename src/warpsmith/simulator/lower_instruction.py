@@ -59,7 +59,7 @@ class InstructionLowering:
         self.operands.scope, self.operands.where = scope, where(s)
         opcode = s.opcode
         if opcode == "bra":
-            return Jump(self._label(s, s.operands[0]))
+            return Jump(self._label(s, s.operands[0]), self.function.place_of(s))
         if opcode in ("ret", "exit"):
             return Return() if opcode == "ret" else Exit()
         if opcode == "brx":

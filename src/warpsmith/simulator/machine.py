@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Machine"]
 
+DEVICE_HEAP = 256 << 20
+"""Bytes that `malloc` of device code hands out; more gives a null pointer, as on a GPU (whose limit is 8 MiB unless set)."""
 LOCAL_HEAP = 1024
 """Bytes of local memory per thread for `alloca`, where a program uses it."""
 _nothing = Operation("machine", lambda *_: None, (), ())
@@ -76,6 +78,7 @@ class Machine:
         self.reserved_shared = SHARED_START
         self.shared_bytes = 0
         self.instructions_run = 0
+        self.heap_left = DEVICE_HEAP
         self.row_hooks: list[Callable[[int], None]] = []
         """Called with a row that a new CTA has been given, to clear what other rooms keep for it."""
         self.end_hooks: list[Callable[[int], None]] = []

@@ -187,6 +187,8 @@ class Jump:
     """Go on at `target`."""
 
     target: int
+    place: Place | None = None
+    """Of the `bra`, where there is one."""
 
 
 @final

@@ -93,7 +93,8 @@ def _malloc(x: Lanes, call: Call) -> None:
     out = np.zeros(x.shape, np.uint64)
     for c, t in np.argwhere(x.active()).tolist():
         size = int(sizes[c, t])
-        if 0 < size < 1 << 28:
+        if 0 < size <= x.machine.heap_left:
+            x.machine.heap_left -= size
             start = x.machine.global_.allocate("memory from malloc", size, defined=not x.machine.checking)
             out[c, t] = start + GLOBAL_BASE
     write_result(x, call, out)
@@ -108,6 +109,7 @@ def _free(x: Lanes, call: Call) -> None:
         if found is not None:
             space.shadow[start : start + found.size] = OUTSIDE
             found.name = "memory that was freed"
+            x.machine.heap_left += found.size
 
 
 def _assertfail(x: Lanes, call: Call) -> None:

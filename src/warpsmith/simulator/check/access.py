@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AccessCheck"]
 
+_ADDRESS = 0xFFFF_FFFF_FFFF_FFFF
 _NOUN = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic operation", "red": "reduction"}
 
 
@@ -36,12 +37,17 @@ class AccessCheck:
         address = int(np.broadcast_to(addresses, lanes.shape)[lanes][0])
         self._outside(x, space, address, n, lanes)
 
+    def outside_at(self, x: Lanes, at: Located, n: int, lanes: NDArray[np.bool_]) -> None:
+        """Report lanes whose located bytes belong to no allocation."""
+        self._outside(
+            x, at.space, self.address_of(x, at.space, int(np.broadcast_to(at.index, lanes.shape)[lanes][0])), n, lanes
+        )
+
     def _outside(self, x: Lanes, space: Space, address: int, n: int, lanes: NDArray[np.bool_]) -> None:
         near = address - 0x7000_0000_0000 if space.name == "global" else address
         allocation, distance = space.allocation_near(near)
-        what = (
-            f"{_NOUN.get(x.op.opcode, f'`{x.op.text}`')} of {n} byte{'s' if n > 1 else ''} at {space.name} address {address:#x}"
-        )
+        noun, shown = _NOUN.get(x.op.opcode, f"`{x.op.text}`"), f"{space.name} address {address & _ADDRESS:#x}"
+        what = f"{noun} of {n} byte{'s' if n > 1 else ''} at {shown}"
         if address == 0 or (space.name == "global" and 0 <= address < 4096):
             where = "is a null pointer" if address == 0 else "lies next to the null pointer"
         elif allocation is None:
@@ -104,7 +110,7 @@ class AccessCheck:
 
     def _flagged_outside(self, x: Lanes, at: Located, n: int, each: NDArray[np.uint8]) -> None:
         lanes = ((each & OUTSIDE) != 0).any(axis=-1)
-        self._outside(x, at.space, self.address_of(x, at.space, int(at.index[lanes][0])), n, lanes)
+        self.outside_at(x, at, n, lanes)
 
     @staticmethod
     def address_of(x: Lanes, space: Space, index: int) -> int:

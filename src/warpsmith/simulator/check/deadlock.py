@@ -61,8 +61,9 @@ def report_livelock(engine: Engine) -> None:
     for c in cohorts[:8]:
         block = engine.blocks[c.block]
         last = block.operations[-1] if block.operations else getattr(block.ending, "operation", None)
-        place = place or (last.place if last is not None else None)
-        related.append(Related(f"{_who(engine, c)} is here", last.place if last is not None else None))
+        here = last.place if last is not None else getattr(block.ending, "place", None)
+        place = place or here
+        related.append(Related(f"{_who(engine, c)} is here", here))
     who = _who(engine, cohorts[0]) if cohorts else ""
     message = f"the launch was ended after max_steps={m.config.max_steps} blocks"
     repair = "look at the loops named below; raise max_steps if the kernel only needs longer"

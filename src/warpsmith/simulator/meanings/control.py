@@ -109,10 +109,12 @@ def stack(m: Match) -> Callable[..., None] | Refused:
     def top(x: Lanes) -> Any:
         return x.machine.local_top[x.c0 : x.c1, x.t0 : x.t1]
 
-    def alloca(x: Lanes, d: Any, size: Any, align: Any = 8) -> None:
+    def alloca(x: Lanes, d: Any, size: Any, align: Any = None) -> None:
         view = top(x)
-        start = -(-view // int(align)) * int(align)
-        end = start + np.asarray(size).astype(np.int64)
+        step = 8 if align is None else int(align)
+        start = -(-view // step) * step
+        wanted = np.minimum(np.asarray(size).astype(np.uint64), np.uint64(1 << 40)).astype(np.int64)
+        end = start + wanted
         full = (end > x.machine.local.size) & x.active()
         if full.any():
             message = f"`{x.op.text}` needs more than the {x.machine.local.size} bytes of local memory of a thread"

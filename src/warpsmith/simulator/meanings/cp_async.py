@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpsmith.simulator.access import Located, read
+from warpsmith.simulator.access import Located, inside, read
 from warpsmith.simulator.async_access import extents_of, within
 from warpsmith.simulator.asynchronous import AsyncOperation
 from warpsmith.simulator.barrier_access import arrive, find, groups
@@ -49,12 +49,21 @@ def cp_async(m: Match) -> Function:
                 for at in sources:
                     if not partial.any():
                         read(x, at, n)
-        targets = x.locate(space, v["d"], n)
+                    else:
+                        _judge_partial(x, at, sizes)
+        targets = [inside(x, at, n) for at in x.locate(space, v["d"], n)]
         x.machine.counters.bytes["cp.async"] += int(sizes[x.active()].sum())
         for at in targets:
             _issue(x, at, sources, sizes, n)
 
     return run
+
+
+def _judge_partial(x: Lanes, at: Located, sizes: NDArray[np.int64]) -> None:
+    """Report lanes whose part of the source, of its own size in each lane, lies in no allocation."""
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        lanes = (sizes == size) & (x.active() if at.mask is None else at.mask)
+        inside(x, Located(at.space, at.index, lanes), size)
 
 
 def _sizes(x: Lanes, v: dict[str, Any], n: int) -> NDArray[np.int64]:

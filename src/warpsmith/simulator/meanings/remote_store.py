@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpsmith.simulator.access import inside
 from warpsmith.simulator.async_access import Lane, lanes_of, signal, watch, who, within
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
@@ -47,7 +48,8 @@ def remote(m: Match) -> Function | Refused:
 def _issue(x: Lanes, lane: Lane, v: dict[str, Any], data: Any, op: str | None, element: str) -> None:
     size = data.size
     with within(x, lane.mask):
-        at = x.locate("shared::cluster", np.full(x.shape, lane.at(v["a"]), np.int64), min(size, 16))
+        address, n = np.full(x.shape, lane.at(v["a"]), np.int64), min(size, 16)
+        at = [inside(x, a, n) for a in x.locate("shared::cluster", address, n)]
         index = next((int(a.index[lane.c, lane.t]) for a in at if a.mask is None or a.mask[lane.c, lane.t]), None)
         barrier = next((i for i, _ in groups(x, "shared::cluster", np.full(x.shape, lane.at(v["mbar"]), np.int64))), None)
     if index is None or barrier is None:

@@ -244,7 +244,7 @@ def test_bytes_that_are_no_map_are_named(run: Any) -> None:
 
 def test_interleaved_maps_are_refused(run: Any) -> None:
     a = np.zeros((4, 4, 16), np.float16)
-    with pytest.raises(CapabilityError, match=r"^simulator: tensor copies with interleave 16B are not modelled$"):
+    with pytest.raises(CapabilityError, match=r"^<string>:17: simulator: tensor copies with interleave 16B are not modelled$"):
         run(loading(3, [0, 0, 0], 256), np.zeros(256, np.uint8), TensorMap(a, box=(1, 1, 8), interleave="16B"), parameters=MAP)
 
 
