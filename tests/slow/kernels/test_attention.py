@@ -51,3 +51,9 @@ def test_hopper_options(causal):
 def test_random_schedules_have_no_findings(seed):
     run(hopper, hopper.Config(1, 300, 64, "f16", True, multiprocessors=2), schedule="random", seed=seed)
     run(ampere, ampere.Config(1, 200, 64, "bf16", True), schedule="random", seed=seed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_schedules_of_other_tilings_have_no_findings(seed):
+    run(hopper, hopper.Config(2, 300, 64, "bf16", False, consumers=3, multiprocessors=2), schedule="random", seed=seed)
+    run(hopper, hopper.Config(1, 200, 128, "f16", True, multiprocessors=2), schedule="random", seed=seed)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from warpsmith.kernels import gemm, rms_norm
+from warpsmith.testing import assert_clean
 
 DTYPE = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
@@ -35,3 +36,16 @@ def test_rms_norm(rows, columns, dtype):
     want = x64 / np.sqrt((x64**2).mean(axis=1, keepdims=True) + 1e-6) * w.astype(np.float64)
     error = np.abs(result.outputs[0].astype(np.float64) - want) / np.maximum(1, np.abs(want))
     assert error.max() <= {"f16": 4e-3, "bf16": 3e-2}[dtype]
+
+
+def test_random_schedules_have_no_findings():
+    rng = np.random.default_rng(5)
+    a, b = rng.standard_normal((200, 136)).astype(np.float16), rng.standard_normal((136, 136)).astype(np.float16)
+    for layout in ("nt", "nn"):
+        assert_clean(gemm.build(gemm.Config(200, 136, 136, "f16", layout, multiprocessors=3)), a, b, schedules=20)
+    assert_clean(
+        rms_norm.build(rms_norm.Config(5, 1000, "f16")),
+        rng.standard_normal((5, 1000)).astype(np.float16),
+        rng.standard_normal(1000).astype(np.float16),
+        schedules=20,
+    )

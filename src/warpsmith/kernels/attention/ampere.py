@@ -17,7 +17,6 @@ from functools import cache
 from typing import Any
 
 from warpsmith import Tile, kernel, ptx, reg, smem
-from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention.problem import Problem
 from warpsmith.kernels.attention.softmax import (
     RowState,
@@ -288,15 +287,6 @@ def _store_lse(c: Config, lanes: Lanes, state: RowState, half: int, first_row: A
     ptx.inst.st.global_.f32(ptx.addr(to), value, pred=writes)
 
 
-def _check(c: Config) -> None:
-    if c.dim not in (64, 128):
-        raise InputError(f"attention: head dimension {c.dim} is not supported; use 64 or 128")
-    if c.dtype not in ("f16", "bf16"):
-        raise InputError(f"attention: dtype {c.dtype!r} is not supported; use 'f16' or 'bf16'")
-    if c.sequence < 1 or c.heads < 1:
-        raise InputError(f"attention: heads={c.heads} and sequence={c.sequence} must be at least 1")
-
-
 def _body(c: Config, q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:
     base = smem.base()
     lanes = Lanes(c, base)
@@ -367,7 +357,7 @@ def build(config: Config) -> Any:
     q, k, v and o are `[heads, sequence, dim]` of the config's dtype, lse is `[heads, sequence]` f32 (natural logarithm).
     """
     c = config
-    _check(c)
+    c.check()
     tile = Tile(c.heads, c.sequence, c.dim, from_name(c.dtype), Layout.ROW)
 
     @kernel(

@@ -52,10 +52,7 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
 
 
 def _check(c: Config) -> None:
-    if c.dim not in (64, 128):
-        raise InputError(f"attention: head dimension {c.dim} is not supported; use 64 or 128")
-    if c.dtype not in ("f16", "bf16"):
-        raise InputError(f"attention: dtype {c.dtype!r} is not supported; use 'f16' or 'bf16'")
+    c.check()
     if c.consumers == 3 and c.dim == 128:
         raise InputError("attention: three consumers at head dimension 128 need more registers than 160 a thread; use 2")
     if c.consumers not in REGISTERS:
@@ -63,8 +60,6 @@ def _check(c: Config) -> None:
     if min(c.k_stages, c.v_stages) < 1 or SharedMap(c).size > 227 * 1024:
         size, stages = SharedMap(c).size, f"k_stages={c.k_stages}, v_stages={c.v_stages}"
         raise InputError(f"attention: {size} bytes of shared memory with {stages}; stages from 1, bytes up to 232448")
-    if c.sequence < 1 or c.heads < 1:
-        raise InputError(f"attention: heads={c.heads} and sequence={c.sequence} must be at least 1")
     if c.keys % 16 or not 16 <= c.keys <= 256:
         raise InputError(f"attention: {c.keys} keys a tile; wgmma takes multiples of 16 from 16 to 256")
 

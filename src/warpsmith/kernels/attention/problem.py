@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from warpsmith.base.errors import InputError
+
 __all__ = ["Problem"]
 
 
@@ -24,3 +26,12 @@ class Problem:
     def scale_log2(self) -> float:
         """Factor that turns raw scores into exponents of two."""
         return (self.dim**-0.5 if self.scale is None else self.scale) * math.log2(math.e)
+
+    def check(self) -> None:
+        """Raise `InputError` for a problem that no kernel here computes."""
+        if self.dim not in (64, 128):
+            raise InputError(f"attention: head dimension {self.dim} is not supported; use 64 or 128")
+        if self.dtype not in ("f16", "bf16"):
+            raise InputError(f"attention: dtype {self.dtype!r} is not supported; use 'f16' or 'bf16'")
+        if self.sequence < 1 or self.heads < 1:
+            raise InputError(f"attention: heads={self.heads} and sequence={self.sequence} must be at least 1")
