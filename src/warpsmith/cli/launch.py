@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warpsmith.assembly.ptx.lexer import whole_number
 from warpsmith.base.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def directive(module: Module, entry: str, *names: str) -> Extents | None:
     for name in names:
         for d in module.entry(entry).directives:
             if getattr(d, "name", "") == name and (words := getattr(d, "arguments", [])):
-                return extents(",".join(words), name)
+                return extents(",".join(str(whole_number(word) or 0) for word in words), name)
     return None
 
 

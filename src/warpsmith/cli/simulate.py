@@ -13,11 +13,11 @@ from rich.console import Console
 from warpsmith.assembly.ptx import parse_file
 from warpsmith.base.errors import InputError
 from warpsmith.cli.counters import counters_json, counters_table
-from warpsmith.cli.launch import entry_name, launch_shape
+from warpsmith.cli.launch import entry_name, extents, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
 from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
 from warpsmith.cli.progress import progress_bar
-from warpsmith.cli.values import parse_values
+from warpsmith.cli.values import DTYPES, parse_values
 from warpsmith.simulator import simulate
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _run_python(
     if fixed:
         raise InputError(f"{target}: a kernel written in Python states {' and '.join(fixed)} itself")
     if grid := options.pop("grid", None):
-        options["grid"] = tuple(int(n) for n in grid.split(","))
+        options["grid"] = extents(grid, "grid")
     result = load_kernel(target).simulate(*(v.argument for v in values), **options, **parameters)
     arrays = [(v.text, v.array) for v in values if v.array is not None]
     given = {id(array) for _, array in arrays}
@@ -132,7 +132,7 @@ def _save(path: Path, index: int, arrays: list[Named]) -> None:
 def _summary(name: str, array: NDArray[Any]) -> str:
     """Describe an array in a line: type, shape, range, and how many values are not numbers."""
     shape = "x".join(map(str, array.shape))
-    if array.size == 0:
+    if array.size == 0 or not (array.dtype.kind in "biuf" or array.dtype in DTYPES.values()):
         return f"{name}: {array.dtype}[{shape}]"
     numbers = array.astype(np.float64)
     finite = numbers[np.isfinite(numbers)]

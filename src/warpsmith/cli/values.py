@@ -10,6 +10,7 @@ map:ARRAY:box=64x64:swizzle=128B
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ import ml_dtypes
 import numpy as np
 
 from warpsmith.base.errors import InputError
+from warpsmith.simulator.host_memory import require
 from warpsmith.simulator.tensormap import TensorMap
 
 if TYPE_CHECKING:
@@ -123,17 +125,44 @@ def _view(array: NDArray[Any], path: str, word: str) -> NDArray[Any]:
 
 def _filled(text: str, word: str, shape: str, fill: str | None, seed: int) -> NDArray[Any]:
     dtype = _dtype(word, text)
-    extents = tuple(map(int, shape.split("x")))
+    extents = _extents(text, shape, dtype)
     if fill in (None, "zeros"):
         return np.zeros(extents, dtype)
     if fill == "normal":
         return np.random.default_rng(seed).standard_normal(extents).astype(dtype)
     if fill == "range":
         return np.arange(np.prod(extents)).reshape(extents).astype(dtype)
+    return np.full(extents, _element(text, dtype, fill))
+
+
+def _extents(text: str, shape: str, dtype: np.dtype[Any]) -> tuple[int, ...]:
+    """Read `128x64`; refuse more dimensions than numpy has and more bytes than this computer has."""
+    words = shape.split("x")
+    if len(words) > 32 or any(len(word) > 18 for word in words):
+        raise InputError(f"{text:.80}: at most 32 extents of at most 18 digits")
+    extents = tuple(map(int, words))
+    require(f"{text}: an array in", math.prod(extents) * dtype.itemsize)
+    return extents
+
+
+def _element(text: str, dtype: np.dtype[Any], fill: str | None) -> Any:
+    """Read the number that fills an array, as `dtype`; refuse one that the type cannot hold."""
     try:
-        return np.full(extents, 1.0 if fill == "ones" else float(fill or 0)).astype(dtype)
-    except ValueError:
+        number = 1.0 if fill == "ones" else _number(fill or "0")
+    except InputError:
         raise InputError(f"{text}: no filling {fill!r}; write =zeros, =ones, =range, =normal or a number") from None
+    try:
+        if dtype.kind in "iu":
+            if int(number) != number:
+                raise ValueError
+            return np.array(int(number), dtype)
+        with np.errstate(all="ignore"):
+            element = np.array(float(number)).astype(dtype)
+        if math.isfinite(float(number)) and not math.isfinite(float(element)):
+            raise OverflowError
+    except (OverflowError, ValueError):
+        raise InputError(f"{text:.80}: {dtype.name} cannot hold {fill!s:.40}") from None
+    return element
 
 
 def _tensor_map(text: str, seed: int) -> Value:

@@ -238,6 +238,10 @@ def _number(value: Any, p: Parameter, what: str) -> bytes:
         raise InputError(
             f"{what}: a float given for a parameter of type .{p.type}; pass an int, or a numpy scalar of {size} bytes"
         )
+    if isinstance(value, np.ndarray):
+        raise InputError(
+            f"{what}: an array without dimensions; pass array.reshape(1) for a pointer, array.item() for its number"
+        )
     if not isinstance(value, int | np.integer):
         raise InputError(
             f"{what}: {type(value).__name__} given for a parameter of type .{p.type}; pass an array, a number or bytes"

@@ -76,6 +76,12 @@ def test_tensor_maps() -> None:
         ),
         ("a.npy:f32", "a.npy: its elements have 2 bytes (uint16), those of f32 have 4"),
         ("f32[4]=many", "f32[4]=many: no filling 'many'; write =zeros, =ones, =range, =normal or a number"),
+        ("u8[4]=300", "u8[4]=300: uint8 cannot hold 300"),
+        ("s8[4]=1.5", "s8[4]=1.5: int8 cannot hold 1.5"),
+        ("u32[4]=nan", "u32[4]=nan: uint32 cannot hold nan"),
+        ("f16[4]=1e5", "f16[4]=1e5: float16 cannot hold 1e5"),
+        ("e4m3[4]=1000", "e4m3[4]=1000: float8_e4m3fn cannot hold 1000"),
+        ("f32[" + "1x" * 40 + "1]", "f32[" + "1x" * 38 + ": at most 32 extents of at most 18 digits"),
         ("map:7", "map:7: a tensor map is of an array, not of '7'"),
         ("map:a.npy:box=a", "map:a.npy:box=a: box=a is no number or list of numbers such as 64x64"),
         ("map:a.npy:fill=9", "tensor map: no fill '9'; zero or nan"),
@@ -90,3 +96,15 @@ def test_files_that_are_no_arrays() -> None:
     Path("text.npy").write_bytes(b"hello, this is not an array")
     assert complaint("empty.npy") == "empty.npy: not a .npy file of numbers: No data left in file"
     assert complaint("text.npy").startswith("text.npy: not a .npy file of numbers: ")
+
+
+def test_arrays_beyond_this_computer() -> None:
+    assert complaint("f32[99999999999x999999999]").startswith(
+        "f32[99999999999x999999999]: an array in memory of 399,999,999,596,000,000,004 bytes does not fit this computer: "
+    )
+
+
+def test_numbers_that_fill() -> None:
+    assert parse_value("u64[2]=0xffffffffffffffff").array.tolist() == [2**64 - 1] * 2
+    assert np.isinf(parse_value("bf16[2]=-inf").array.astype(np.float32)).all()
+    assert parse_value("s16[2]=-3").array.tolist() == [-3, -3]
