@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -60,11 +61,24 @@ def _place_json(place: Place | None) -> dict[str, object] | None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write `data` to a temporary file beside `path` and rename it; nothing is left behind on an error."""
+    """Write `data` to a temporary file beside `path` and rename it; nothing is left behind on an error.
+
+    A link is followed; a device or a pipe is written to, never replaced.
+    """
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)
+        else:
+            _replace(target, data)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".warpsmith-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

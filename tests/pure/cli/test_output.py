@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,41 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"No such file") as caught:
         write_whole(tmp_path / "none" / "a", b"x")
     assert caught.value.filename == str(tmp_path / "none" / "a")
+
+
+def test_a_full_disk_is_told_with_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(output.os, "fdopen", full)
+    with pytest.raises(OSError, match=r"No space left on device") as caught:
+        write_whole(tmp_path / "a", b"new")
+    assert caught.value.filename == str(tmp_path / "a")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError) as caught:
+        write_whole(tmp_path, b"x")
+    assert (caught.value.filename, caught.value.strerror) == (str(tmp_path), "Is a directory")
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("a")
+    write_whole(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(pipe, b"data")
+        assert os.read(reader, 16) == b"data"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
