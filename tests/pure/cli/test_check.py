@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-Run = Callable[..., Any]
+from command_line import Run
 
 GOOD = """\
 .version 8.0

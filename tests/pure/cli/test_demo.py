@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from command_line import Run
 from warpsmith.cli import demo
-
-Run = Callable[..., Any]
 
 
 def test_the_kernel_is_right_and_its_broken_twin_is_named(run: Run) -> None:

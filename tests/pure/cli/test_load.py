@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from command_line import Run
 from warpsmith.base.errors import InputError
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters, stem_of
-
-Run = Callable[..., Any]
 
 KERNELS = """\
 class Kernel:

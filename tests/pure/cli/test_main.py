@@ -7,14 +7,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 
 import warpsmith
+from command_line import Run
 from warpsmith.base.errors import InputError, SimulationError
 from warpsmith.base.findings import Finding
 from warpsmith.base.source import Place
@@ -22,7 +21,6 @@ from warpsmith.cli import doctor
 from warpsmith.cli import main as module
 from warpsmith.toolchain import find
 
-Run = Callable[..., Any]
 SOURCE = Path(warpsmith.__file__).parents[1]
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from command_line import Run
 from warpsmith.simulator.engine import Engine
-
-Run = Callable[..., Any]
 
 PTX = """\
 .version 8.0

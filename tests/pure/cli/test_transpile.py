@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-Run = Callable[..., Any]
+from command_line import Run
 
 SCALE = Path(__file__).parents[3] / "docs/guide/scale.ptx"
 

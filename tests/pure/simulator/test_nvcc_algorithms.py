@@ -1,22 +1,12 @@
 """Algorithms that nvcc compiled (tests/data/cuda/algorithms.cu), against numpy, under the fair and a random schedule."""
 
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from warpsmith.assembly.ptx import parse
+from ptx_corpus import sample
 from warpsmith.simulator import simulate
 
-DATA = Path(__file__).parents[2] / "data" / "ptx" / "nvcc"
 rng = np.random.default_rng(9)
-
-
-@cache
-def module(name: str):
-    path = DATA / f"{name}.ptx"
-    return parse(path.read_text(), path.name)
 
 
 @pytest.fixture(params=["algorithms.sm_75", "algorithms.sm_90a.lines"])
@@ -30,7 +20,7 @@ def order(request):
 
 
 def run(file, kernel, grid, block, *args, **options):
-    result = simulate(module(file), kernel=kernel, grid=grid, block=block, args=args, max_steps=200_000, **options)
+    result = simulate(sample(f"nvcc/{file}"), kernel=kernel, grid=grid, block=block, args=args, max_steps=200_000, **options)
     assert not result.findings, str(result)
     assert result.completed
     return result

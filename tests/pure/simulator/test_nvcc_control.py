@@ -1,27 +1,14 @@
 """Calls and control flow that nvcc compiled (tests/data/cuda/control.cu): recursion, pointers, tables, printf, traps."""
 
-import lzma
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from warpsmith.assembly.ptx import parse
+from ptx_corpus import sample
 from warpsmith.simulator import simulate
 
-DATA = Path(__file__).parents[2] / "data" / "ptx" / "nvcc"
 FILES = ["control.sm_75", "control.sm_90.debug", "control.sm_100a", "control.sm_90a.lines"]
 THREADS = np.arange(64)
 rng = np.random.default_rng(1)
-
-
-@cache
-def module(name: str):
-    path = DATA / f"{name}.ptx"
-    if path.exists():
-        return parse(path.read_text(), path.name)
-    return parse(lzma.decompress((DATA / f"{name}.ptx.xz").read_bytes()).decode(), path.name)
 
 
 @pytest.fixture(params=FILES)
@@ -30,7 +17,7 @@ def file(request):
 
 
 def run(file, kernel, block, *args):
-    result = simulate(module(file), kernel=kernel, grid=1, block=block, args=args, max_steps=100000)
+    result = simulate(sample(f"nvcc/{file}"), kernel=kernel, grid=1, block=block, args=args, max_steps=100000)
     assert not result.findings, str(result)
     assert result.completed
     return result
@@ -103,14 +90,14 @@ def test_printf(file):
 
 
 def test_trap_ends_the_launch(file):
-    result = simulate(module(file), kernel="trap_if", grid=1, block=1, args=[np.array([-1], np.int32)])
+    result = simulate(sample(f"nvcc/{file}"), kernel="trap_if", grid=1, block=1, args=[np.array([-1], np.int32)])
     assert not result.completed
     assert [(f.kind, f.threads) for f in result.findings] == [("trap", "cta (0,0,0) warp 0 lanes 0")]
 
 
 def test_malloc_gives_every_thread_memory(file):
     pointers = np.zeros(32, np.uint64)
-    result = simulate(module(file), kernel="heap", grid=1, block=32, args=[pointers, 4])
+    result = simulate(sample(f"nvcc/{file}"), kernel="heap", grid=1, block=32, args=[pointers, 4])
     assert not result.findings, str(result)
     assert len(set(pointers.tolist())) == 32
     assert pointers.min() >= 0x7000_0000_0000

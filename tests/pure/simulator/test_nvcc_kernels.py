@@ -1,30 +1,17 @@
 """Kernels that nvcc compiled (tests/data/cuda/launchable.cu), against numpy."""
 
-import lzma
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from warpsmith.assembly.ptx import parse
+from ptx_corpus import sample
 from warpsmith.simulator import simulate
 
-DATA = Path(__file__).parents[2] / "data" / "ptx" / "nvcc"
 FILES = ["launchable.sm_75", "launchable.sm_90a", "launchable.sm_90a.lines"]
 rng = np.random.default_rng(5)
 
 
-@cache
-def module(name: str):
-    path = DATA / f"{name}.ptx"
-    if path.exists():
-        return parse(path.read_text(), path.name)
-    return parse(lzma.decompress((DATA / f"{name}.ptx.xz").read_bytes()).decode(), path.name)
-
-
 def run(file, kernel, grid, block, *args, **options):
-    result = simulate(module(file), kernel=kernel, grid=grid, block=block, args=args, **options)
+    result = simulate(sample(f"nvcc/{file}"), kernel=kernel, grid=grid, block=block, args=args, **options)
     assert not result.findings, str(result)
     assert result.completed
     return result

@@ -1,31 +1,18 @@
 """Kernels that Triton compiled (tests/data/triton/kernels.py), against numpy; the last two parameters are scratch pointers."""
 
-import lzma
-from functools import cache
-from pathlib import Path
-
 import ml_dtypes
 import numpy as np
 import pytest
 
-from warpsmith.assembly.ptx import parse
+from ptx_corpus import sample
 from warpsmith.simulator import simulate
 
-DATA = Path(__file__).parents[2] / "data" / "ptx" / "triton"
 SHARED = 96 * 1024
 rng = np.random.default_rng(3)
 
 
-@cache
-def module(name: str):
-    path = DATA / f"{name}.ptx"
-    if path.exists():
-        return parse(path.read_text(), path.name)
-    return parse(lzma.decompress((DATA / f"{name}.ptx.xz").read_bytes()).decode(), path.name)
-
-
 def run(name, grid, *args, **options):
-    result = simulate(module(name), grid=grid, block=128, args=[*args, 0, 0], dynamic_shared=SHARED, **options)
+    result = simulate(sample(f"triton/{name}"), grid=grid, block=128, args=[*args, 0, 0], dynamic_shared=SHARED, **options)
     assert not result.findings, str(result)
     assert result.completed
     return result
@@ -38,8 +25,7 @@ def normal(*shape):
 @pytest.mark.parametrize("arch", [75, 80, 90, 120])
 def test_vector_add(arch):
     x, y, out = normal(1000), normal(1000), np.zeros(1000, np.float32)
-    text = f"vector_add.sm_{arch}"
-    result = simulate(module(text), grid=2, block=128, args=[x, y, out, 1000, 0, 0])
+    result = simulate(sample(f"triton/vector_add.sm_{arch}"), grid=2, block=128, args=[x, y, out, 1000, 0, 0])
     assert not result.findings, str(result)
     assert np.array_equal(out, x + y)
 

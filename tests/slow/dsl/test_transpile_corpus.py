@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import lzma
-import struct
 from pathlib import Path
 
 import pytest
 
+from elf_sections import code_of
+from ptx_corpus import FILES as ALL_FILES
+from ptx_corpus import text_of
 from warpsmith import ptx
 from warpsmith.assembly.ptx.printer import print_module
 from warpsmith.dsl.kernel import Kernel
 from warpsmith.toolchain import compile_ptx
 
-DATA = Path(__file__).parents[2] / "data" / "ptx"
 # ptxas wants debug sections for `.target debug`, and a transpiled kernel has none
-FILES = [p for p in sorted(DATA.glob("*/*.ptx*")) if ".debug." not in p.name]
-
-
-def code_of(elf: bytes) -> dict[str, bytes]:
-    """The `.text.*` sections of a 64-bit ELF file."""
-    (at,) = struct.unpack_from("<40xQ", elf)
-    size, count, names = struct.unpack_from("<58xHHH", elf)
-    headers = [struct.unpack_from("<IIQQQQ", elf, at + size * k) for k in range(count)]
-    strings = headers[names][4]
-    named = ((elf[strings + h[0] : elf.index(b"\0", strings + h[0])].decode(), h) for h in headers)
-    return {name: elf[h[4] : h[4] + h[5]] for name, h in named if name.startswith(".text.")}
+FILES = [p for p in ALL_FILES if ".debug." not in p.name]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.name}")
 def test_same_code(path: Path) -> None:
-    text = lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else path.read_text()
+    text = text_of(path)
     options = ["-c"] if ".extern .func" in text.replace("vprintf", "") else []
     before = code_of(compile_ptx(print_module(ptx.parse(text), locations=False), options=options).cubin)
     for sugar in (False, True):

@@ -1,22 +1,12 @@
 """Correct kernels under twenty random schedules: no findings, and the results of the fair schedule bit for bit."""
 
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from warpsmith.assembly.ptx import parse
+from ptx_corpus import sample
 from warpsmith.simulator import simulate
 
-DATA = Path(__file__).parents[2] / "data" / "ptx"
 SEEDS = range(20)
-
-
-@cache
-def module(name: str):
-    path = DATA / f"{name}.ptx"
-    return parse(path.read_text(), path.name)
 
 
 def launches():
@@ -50,7 +40,7 @@ def test_schedules_agree(name):
 
     def run(**order):
         args = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments()]
-        result = simulate(module(file), kernel=kernel, grid=grid, block=block, args=args, **options, **order)
+        result = simulate(sample(file), kernel=kernel, grid=grid, block=block, args=args, **options, **order)
         assert not result.findings, str(result)
         assert result.completed
         return [a for a in args if isinstance(a, np.ndarray)]

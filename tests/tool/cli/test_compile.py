@@ -3,15 +3,12 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from command_line import Run
 from warpsmith.toolchain import find
-
-Run = Callable[..., Any]
 
 PTX = """\
 .version 8.0

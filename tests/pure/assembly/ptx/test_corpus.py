@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import lzma
 from pathlib import Path
 
 import pytest
 
+from ptx_corpus import FILES, text_of
 from warpsmith.assembly.ptx import parse
 from warpsmith.assembly.ptx.check import check
 from warpsmith.assembly.ptx.parser import ModuleReader
 from warpsmith.base.source import Source
-
-DATA = Path(__file__).parents[3] / "data" / "ptx"
-FILES = sorted(p for p in DATA.glob("*/*.ptx*"))
-
-
-def text_of(path: Path) -> str:
-    return lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else path.read_text("utf-8")
 
 
 def test_the_corpus_is_there() -> None:

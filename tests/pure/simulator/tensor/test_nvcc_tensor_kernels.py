@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import lzma
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ptx_corpus import sample, sample_text
 from warpsmith.assembly.ptx import parse
 from warpsmith.simulator.api import simulate
 from warpsmith.simulator.fragments import accumulator, operand_a, operand_b
 from warpsmith.simulator.tensormap import TensorMap
 
-DATA = Path(__file__).parents[3] / "data" / "ptx"
-
 
 def launch(kernel: str, block: int, *args: Any) -> None:
-    module = parse((DATA / "nvcc" / "tensor.sm_90a.lines.ptx").read_text())
+    module = sample("nvcc/tensor.sm_90a.lines")
     r = simulate(module, kernel=kernel, grid=(1, 1, 1), block=(block, 1, 1), args=list(args), schedule="random", seed=2)
     assert r.completed
     assert [str(f) for f in r.findings] == []
@@ -78,9 +75,7 @@ def test_wgmma_tile() -> None:
 
 @pytest.mark.parametrize("name", ["attention.sm_80", "attention.sm_90", "attention.sm_120"])
 def test_attention_of_triton(name: str) -> None:
-    plain = DATA / "triton" / f"{name}.ptx"
-    packed = DATA / "triton" / f"{name}.ptx.xz"
-    source = plain.read_text() if plain.exists() else lzma.decompress(packed.read_bytes()).decode()
+    source = sample_text(f"triton/{name}")
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((112, 64)).astype(np.float16) for _ in range(3))
     out = np.zeros((112, 64), np.float16)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import lzma
 import re
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from ptx_corpus import sample_text
 from warpsmith.assembly.ptx import parse
 from warpsmith.simulator.api import simulate
 
-SAMPLES = Path(__file__).parents[3] / "data" / "ptx" / "triton"
 DTYPES: dict[str, tuple[Any, Any, float]] = {
     "fp16": (np.float16, np.float16, 1e-3),
     "bf16": (ml_dtypes.bfloat16, np.float32, 1e-6),
@@ -22,11 +20,6 @@ DTYPES: dict[str, tuple[Any, Any, float]] = {
     "int8": (np.int8, np.int32, 0),
     "fp8": (ml_dtypes.float8_e4m3fn, np.float32, 2e-3),
 }
-
-
-def text(name: str) -> str:
-    plain = SAMPLES / f"{name}.ptx"
-    return plain.read_text() if plain.exists() else lzma.decompress((SAMPLES / f"{name}.ptx.xz").read_bytes()).decode()
 
 
 @pytest.mark.parametrize(
@@ -58,7 +51,7 @@ def test_product(name: str) -> None:
         a, b = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (a, b))
     right = np.ascontiguousarray(b.T) if "descriptor" in name else b
     c = np.zeros((m, n), to)
-    source = text(name)
+    source = sample_text(f"triton/{name}")
     scratch = [np.zeros(1 << 16, np.uint8)] * (len(set(re.findall(r"_param_\d+", source))) - 6)
     shared = (200 if "sm_90" in name else 90) * 1024
     r = simulate(

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import lzma
 import re
-import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from elf_sections import sections
+from ptx_corpus import FILES, text_of
 from warpsmith.assembly.ptx import parse
 from warpsmith.toolchain import find_tool
 
-DATA = Path(__file__).parents[3] / "data" / "ptx"
-FILES = sorted(p for p in DATA.glob("*/*.ptx*"))
-
 COMPARED = (".text", ".nv.info", ".nv.constant", ".nv.global", ".nv.shared", ".debug_info", ".debug_abbrev", ".debug_loc")
-
-
-def text_of(path: Path) -> str:
-    return lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else path.read_text("utf-8")
-
-
-def sections(elf: bytes) -> dict[str, bytes]:
-    """Names and contents of the sections of a 64-bit ELF file; repeated names get a number."""
-    (at,) = struct.unpack_from("<40xQ", elf)
-    size, count, names = struct.unpack_from("<58xHHH", elf)
-    headers = [struct.unpack_from("<IIQQQQ", elf, at + size * k) for k in range(count)]
-    strings = headers[names][4]
-    out: dict[str, bytes] = {}
-    for name, kind, _, _, offset, length in headers:
-        end = elf.index(b"\0", strings + name)
-        out[elf[strings + name : end].decode()] = b"" if kind == 8 else elf[offset : offset + length]
-    return out
 
 
 def assemble(text: str, folder: Path, name: str) -> dict[str, bytes]:
