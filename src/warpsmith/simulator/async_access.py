@@ -79,9 +79,9 @@ def span_of(x: Lanes, lane: Lane, space: str | None, address: int, size: int) ->
                 found.append((at.space, index))
     if found and found[0][0].shadow[found[0][1] : found[0][1] + size].max() >= OUTSIDE:
         with within(x, lane.mask):
-            space, start = found[0]
-            gap = int(np.argmax(space.shadow[start : start + size] >= OUTSIDE))
-            x.machine.check.outside(x, space, np.full(x.shape, address + gap, np.int64), 16, lane.mask)
+            memory, start = found[0]
+            gap = int(np.argmax(memory.shadow[start : start + size] >= OUTSIDE))
+            x.machine.check.outside(x, memory, np.full(x.shape, address + gap, np.int64), 16, lane.mask)
         return None
     return found[0] if found else None
 
