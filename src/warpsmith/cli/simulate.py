@@ -13,7 +13,7 @@ from rich.console import Console
 from warpsmith.assembly.ptx import parse_file
 from warpsmith.base.errors import InputError
 from warpsmith.cli.counters import counters_json, counters_table
-from warpsmith.cli.launch import entry_name, extents, launch_shape
+from warpsmith.cli.launch_shape import entry_name, extents, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
 from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
 from warpsmith.cli.progress import progress_bar

@@ -4,7 +4,7 @@ import pytest
 
 from warpsmith.assembly.ptx import parse
 from warpsmith.base.errors import InputError
-from warpsmith.cli.launch import entry_name, extents, launch_shape
+from warpsmith.cli.launch_shape import entry_name, extents, launch_shape
 
 MODULE = parse("""
 .version 8.0
