@@ -27,6 +27,7 @@ from warpsmith.simulator.binding import (
     whole_row,
     width_of,
 )
+from warpsmith.simulator.definedness import Rule, rule_of
 from warpsmith.simulator.grouping import Group, groups, load_registers
 from warpsmith.simulator.program import Address, Const, Lowered, Operation, Pair, Reg, Special, Vector
 from warpsmith.simulator.special import is_moving
@@ -62,6 +63,8 @@ class Writer:
         self.kept: list[Group] = []
         """Groups whose identity names closure variables: kept alive while the source is written."""
         self.mask = "m" if masked else ""
+        self.cut: frozenset[tuple[str, int]] = frozenset()
+        """Registers that hold a value with some of its bits masked off, at this point of the block."""
 
     def compile(self, block: Block, *, grouped: bool) -> tuple[Callable[..., Any], list[Any]]:
         """Return (make, binds): `make(*[b(x) for b in binds])` is the bound code."""
@@ -129,6 +132,10 @@ class Writer:
         else:
             self.pure(g)
         self.mask = restore
+        if self.tracked:
+            self.cut -= op.writes()
+            if op.opcode == "and" and op.guard is None and any(isinstance(o, Const) for o in op.operands):
+                self.cut |= op.writes()
 
     def guard(self, p: Reg) -> None:
         """Combine the mask with a guard predicate into the name `self.mask`."""
@@ -197,12 +204,14 @@ class Writer:
                 else f"copyto({row}, {temporary}{self.where()})"
             )
         ins = [self.read(o, g, i, i) for i, o in enumerate(op.operands) if not op.written[i]]
+        rule = rule_of(op) if self.tracked else None
+        flags = self.decide(op, rule, ins) if rule is not None else None
         fn = self.constant(op.fn)
         order = [*ins, *outs] if isinstance(op.fn, np.ufunc) else [*outs, *ins]
         self.emit(f"{fn}({', '.join(order)})")
         self.lines += after
         if self.tracked:
-            self.propagate(op)
+            self.propagate(op, decided=flags)
 
     def _whole(self, operand: Reg, many: int | None, step: int) -> Callable[[Lanes], Any]:
         return whole_row(operand) if many is None else rows(operand, many, step)
@@ -341,13 +350,28 @@ class Writer:
         """Return the closure variable of a register's undefined flags."""
         return self.name(("undefined", reg.bank, reg.slot), undefined_rows(reg))
 
-    def propagate(self, op: Operation, *, keep: bool = False) -> None:
+    def decide(self, op: Operation, rule: Rule, ins: list[str]) -> str:
+        """Write, before the operation overwrites its operands: a rule says where the result is undefined."""
+        out = self.name(("scratch", np.bool_, 71), scratch(np.bool_, 71))
+        given = [o for i, o in enumerate(op.operands) if not op.written[i]]
+        flags = [self.undefined_name(o) if isinstance(o, Reg) else "False" for o in given]
+        cut = [isinstance(o, Reg) and (o.bank, o.slot) in self.cut for o in given]
+        if op.opcode == "or" and any(cut):  # word & mask | field: the other bits of the word may never be used
+            fields = flags if all(cut) else [flags[cut[0]], "True"]
+            self.emit(f"logical_and({', '.join([*fields, out])})")
+            return out
+        self.emit(f"{self.constant(rule)}({', '.join([out, *ins, *flags])})")
+        return out
+
+    def propagate(self, op: Operation, *, keep: bool = False, decided: str | None = None) -> None:
         """Write: a result is undefined where an operand is; with `keep` also where the meaning has said so."""
         read = sorted({self.undefined_name(r) for i, o in enumerate(op.operands) if not op.written[i] for r in _regs(o)})
         to = [self.undefined_name(r) for i, o in enumerate(op.operands) if op.written[i] for r in _regs(o)]
         if not to or (keep and not read):
             return
         value = "False"
+        if decided is not None:
+            read = [decided]
         if op.opcode == "wgmma":  # its results come later, defined
             read, keep = [], False
         if len(read) == 1:

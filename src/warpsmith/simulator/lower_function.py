@@ -12,6 +12,7 @@ from warpsmith.assembly.ptx.tree import (
     Function,
     Instruction,
     Loc,
+    Pragma,
     RegisterDeclaration,
     Statement,
 )
@@ -72,6 +73,8 @@ class FunctionLowering:
         self.returns: list[tuple[Parameter, Register | Symbol]] = []
         self.files = {i.index: i.name for i in areas.module.items if isinstance(i, FileDirective)}
         self.place: Place | None = None
+        self.used_bytes: int | None = None
+        """What `.pragma "used_bytes_mask …"` says of the instruction that follows."""
         before = dict(areas.slots.next), areas.call_params.top, areas.local.top
         self.entry = self.new_block().index
         self.current = areas.blocks[self.entry]
@@ -167,6 +170,11 @@ class FunctionLowering:
         for s in body:
             if isinstance(s, Instruction):
                 self._instruction(s, scope)
+                self.used_bytes = None
+            elif isinstance(s, Pragma):
+                words = s.strings[0].split()
+                if len(words) == 2 and words[0] == "used_bytes_mask":
+                    self.used_bytes = int(words[1], 0)
             elif isinstance(s, LabelNode):
                 label = scope.names[s.name]
                 if isinstance(label, Label):
@@ -192,6 +200,8 @@ class FunctionLowering:
     def _instruction(self, s: Instruction, scope: Scope) -> None:
         lowered = self.instructions.lower(s, scope)
         if isinstance(lowered, list):
+            for op in lowered:
+                op.used_bytes = self.used_bytes
             self.current.operations.extend(lowered)
             return
         guard = self.instructions.guard(s)

@@ -120,6 +120,8 @@ class Operation:
     _writes: frozenset[tuple[str, int]] | None = None
     spaces: tuple[str | None, ...] = ()
     """Per operand: the space of an address."""
+    used_bytes: int | None = None
+    """Of a load: bit k says whether byte k of it is used at all, where the compiler has said so."""
 
     def operand_slots(self, index: int) -> dict[str, tuple[int, ...]]:
         """Return the registers of an operand by bank."""

@@ -162,3 +162,186 @@ def persistent(x, out, n, BLOCK: tl.constexpr):
     for tile in tl.range(tl.program_id(0), tl.cdiv(n, BLOCK), tl.num_programs(0), num_stages=3):
         i = tile * BLOCK + tl.arange(0, BLOCK)
         tl.store(out + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+@triton.jit
+def _combine(a1, b1, a2, b2):
+    return a1 * a2, a2 * b1 + b2
+
+
+@triton.jit
+def recurrence(a, b, out, n, BLOCK: tl.constexpr):
+    """h = a h + b along rows, by an associative scan of pairs."""
+    i = tl.arange(0, BLOCK)
+    row = tl.program_id(0) * n
+    x = tl.load(a + row + i, mask=i < n, other=1.0)
+    y = tl.load(b + row + i, mask=i < n, other=0.0)
+    _, h = tl.associative_scan((x, y), 0, _combine)
+    tl.store(out + row + i, h, mask=i < n)
+
+
+@triton.jit
+def layer_norm_backward(x, dy, w, dx, dw, db, mean, rstd, lock, columns, GROUP: tl.constexpr, BLOCK: tl.constexpr):
+    """dx of a row, and partial dw, db behind a spin lock per group."""
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    mask = i < columns
+    m, r = tl.load(mean + row), tl.load(rstd + row)
+    v = tl.load(x + row * columns + i, mask=mask, other=0).to(tl.float32)
+    g = tl.load(dy + row * columns + i, mask=mask, other=0).to(tl.float32)
+    k = tl.load(w + i, mask=mask, other=0).to(tl.float32)
+    h = tl.where(mask, (v - m) * r, 0.0)
+    wg = tl.where(mask, k * g, 0.0)
+    c1 = tl.sum(h * wg, axis=0) / columns
+    c2 = tl.sum(wg, axis=0) / columns
+    tl.store(dx + row * columns + i, (wg - (h * c1 + c2)) * r, mask=mask)
+    group = row % GROUP
+    lock += group
+    count = lock + GROUP
+    pw, pb = g * h, g
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    n = tl.load(count)
+    if n == 0:
+        tl.atomic_xchg(count, 1)
+    else:
+        pw += tl.load(dw + group * columns + i, mask=mask)
+        pb += tl.load(db + group * columns + i, mask=mask)
+    tl.store(dw + group * columns + i, pw, mask=mask)
+    tl.store(db + group * columns + i, pb, mask=mask)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def split_k(a, b, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr):
+    i = tl.program_id(0) * BM + tl.arange(0, BM)
+    j = tl.program_id(1) * BN + tl.arange(0, BN)
+    s = tl.program_id(2) * BK + tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for at in range(0, k, BK * SPLIT):
+        x = tl.load(a + i[:, None] * k + (at + s)[None, :], mask=(at + s)[None, :] < k, other=0.0)
+        y = tl.load(b + (at + s)[:, None] * n + j[None, :], mask=(at + s)[:, None] < k, other=0.0)
+        acc = tl.dot(x, y, acc)
+    tl.atomic_add(c + i[:, None] * n + j[None, :], acc, mask=(i[:, None] < m) & (j[None, :] < n))
+
+
+@triton.jit
+def attention_causal(q, k, v, o, lse, length, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    start = tl.program_id(0) * BM
+    head = tl.program_id(1).to(tl.int64) * length * D
+    i, d, j = start + tl.arange(0, BM), tl.arange(0, D), tl.arange(0, BN)
+    Q = tl.load(q + head + i[:, None] * D + d[None, :])
+    m = tl.full((BM,), -float("inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    for n in range(0, start + BM, BN):
+        K = tl.load(k + head + (n + j)[None, :] * D + d[:, None])
+        s = tl.dot(Q, K) * (scale * 1.44269504)
+        s = tl.where(i[:, None] >= (n + j)[None, :], s, -1e30)
+        new = tl.maximum(m, tl.max(s, 1))
+        p = tl.exp2(s - new[:, None])
+        f = tl.exp2(m - new)
+        total = total * f + tl.sum(p, 1)
+        V = tl.load(v + head + (n + j)[:, None] * D + d[None, :])
+        acc = tl.dot(p.to(V.dtype), V, acc * f[:, None])
+        m = new
+    tl.store(o + head + i[:, None] * D + d[None, :], (acc / total[:, None]).to(o.dtype.element_ty))
+    tl.store(lse + tl.program_id(1) * length + i, m + tl.log2(total))
+
+
+@triton.jit
+def attention_tma(q, k, v, o, length, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    dq = tl.make_tensor_descriptor(q, [length, D], [D, 1], [BM, D])
+    dk = tl.make_tensor_descriptor(k, [length, D], [D, 1], [BN, D])
+    dv = tl.make_tensor_descriptor(v, [length, D], [D, 1], [BN, D])
+    do = tl.make_tensor_descriptor(o, [length, D], [D, 1], [BM, D])
+    start = tl.program_id(0) * BM
+    Q = dq.load([start, 0])
+    m = tl.full((BM,), -float("inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    for n in tl.range(0, length, BN, num_stages=3):
+        K = dk.load([n, 0])
+        s = tl.dot(Q, K.T) * (scale * 1.44269504)
+        new = tl.maximum(m, tl.max(s, 1))
+        p = tl.exp2(s - new[:, None])
+        f = tl.exp2(m - new)
+        total = total * f + tl.sum(p, 1)
+        acc = tl.dot(p.to(tl.float16), dv.load([n, 0]), acc * f[:, None])
+        m = new
+    do.store([start, 0], (acc / total[:, None]).to(tl.float16))
+
+
+@triton.jit
+def matmul_persistent(a, b, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, WS: tl.constexpr):
+    da = tl.make_tensor_descriptor(a, [m, k], [k, 1], [BM, BK])
+    db = tl.make_tensor_descriptor(b, [n, k], [k, 1], [BN, BK])
+    dc = tl.make_tensor_descriptor(c, [m, n], [n, 1], [BM, BN])
+    across = tl.cdiv(n, BN)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(m, BM) * across, tl.num_programs(0), flatten=not WS, warp_specialize=WS):
+        i, j = tile // across * BM, tile % across * BN
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for at in range(0, k, BK):
+            acc = tl.dot(da.load([i, at]), db.load([j, at]).T, acc)
+        dc.store([i, j], acc.to(c.dtype.element_ty))
+
+
+@triton.jit
+def topk(x, values, out, n, BLOCK: tl.constexpr, K: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + tl.program_id(0) * n + i, mask=i < n, other=-float("inf"))
+    best = tl.topk(v, K)
+    tl.store(values + tl.program_id(0) * K + tl.arange(0, K), best)
+    _, at = tl.max(v, 0, return_indices=True)
+    _, where = tl.min(tl.where(i < n, v, float("inf")), 0, return_indices=True)
+    tl.store(out + tl.program_id(0) * 4, at)
+    tl.store(out + tl.program_id(0) * 4 + 1, where)
+    c = tl.cumsum((v > 0).to(tl.int32), 0)
+    tl.store(out + tl.program_id(0) * 4 + 2, tl.max(c, 0))
+    tl.store(out + tl.program_id(0) * 4 + 3, tl.xor_sum(tl.where(i < n, v.to(tl.int32, bitcast=True), 0), 0))
+
+
+@triton.jit
+def gather_flip(x, index, out, BLOCK: tl.constexpr, N: tl.constexpr):
+    r, c = tl.arange(0, BLOCK), tl.arange(0, N)
+    v = tl.load(x + r[:, None] * N + c[None, :])
+    k = tl.load(index + r[:, None] * N + c[None, :])
+    g = tl.gather(v, k, 1)
+    g = tl.flip(g, 1)
+    a, b = tl.split(tl.reshape(g, (BLOCK, N // 2, 2)))
+    j = tl.join(b, a)
+    tl.store(out + r[:, None] * N + c[None, :], tl.reshape(j, (BLOCK, N)))
+
+
+@triton.jit
+def cross_entropy(logits, target, loss, grad, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    t = tl.load(target + row)
+    m, total = -float("inf"), 0.0
+    for at in range(0, n, BLOCK):
+        i = at + tl.arange(0, BLOCK)
+        v = tl.load(logits + row * n + i, mask=i < n, other=-float("inf")).to(tl.float32)
+        new = tl.maximum(m, tl.max(v, 0))
+        total = total * tl.exp(m - new) + tl.sum(tl.exp(v - new), 0)
+        m = new
+    tl.store(loss + row, m + tl.log(total) - tl.load(logits + row * n + t).to(tl.float32))
+    for at in range(0, n, BLOCK):
+        i = at + tl.arange(0, BLOCK)
+        v = tl.load(logits + row * n + i, mask=i < n, other=-float("inf")).to(tl.float32)
+        g = tl.exp(v - m) / total - (i == t).to(tl.float32)
+        tl.store(grad + row * n + i, g.to(grad.dtype.element_ty), mask=i < n)
+
+
+@triton.jit
+def scaled_int8(a, sa, b, sb, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    i = tl.program_id(0) * BM + tl.arange(0, BM)
+    j = tl.program_id(1) * BN + tl.arange(0, BN)
+    s = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=tl.int32)
+    for at in range(0, k, BK):
+        x = tl.load(a + i[:, None] * k + (at + s)[None, :])
+        y = tl.load(b + j[None, :] * k + (at + s)[:, None])
+        acc = tl.dot(x, y, acc)
+    r = acc.to(tl.float32) * tl.load(sa + i)[:, None] * tl.load(sb + j)[None, :]
+    tl.store(c + i[:, None] * n + j[None, :], r.to(tl.bfloat16))

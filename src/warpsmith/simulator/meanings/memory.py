@@ -171,7 +171,9 @@ def _spread(x: Lanes, dest: Any, values: NDArray[Any], wide: bool) -> None:
 
 
 def _mark(x: Lanes, dest: Any, undefined: NDArray[np.bool_], width: int) -> None:
-    """Mark the destinations whose bytes `[C, T, n]` were undefined."""
+    """Mark the destinations whose bytes `[C, T, n]` were undefined, and are used."""
+    if (used := x.op.used_bytes) is not None:
+        undefined = undefined & np.array([used >> k & 1 for k in range(undefined.shape[-1])], np.bool_)
     for i, d in enumerate(dest if isinstance(dest, list) else [dest]):
         lanes: Any = undefined[..., width * i : width * (i + 1)].any(axis=-1)
         x.put_undefined(d, lanes)

@@ -44,3 +44,6 @@ one algorithms.sm_90a.lines algorithms -arch=sm_90a -lineinfo
 one tensor.sm_80 tensor -arch=sm_80
 one tensor.sm_90a.lines tensor -arch=sm_90a -lineinfo
 one blackwell.sm_100a blackwell -arch=sm_100a
+one libraries.sm_80 libraries -arch=sm_80
+one libraries.sm_90a.lines libraries -arch=sm_90a -lineinfo
+one libraries.sm_90.debug libraries -arch=sm_90 -G -DSMALL

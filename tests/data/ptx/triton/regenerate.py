@@ -55,7 +55,52 @@ KERNELS = [
         {},
         (90, 100, 120),
     ),
+    ("recurrence", K.recurrence, [F, F, F, "i32"], {"BLOCK": 512}, {}, (80,)),
+    (
+        "layer_norm_backward",
+        K.layer_norm_backward,
+        [H, H, H, F, F, F, F, F, N, "i32"],
+        {"GROUP": 2, "BLOCK": 256},
+        {},
+        (90,),
+    ),
+    (
+        "split_k.cluster",
+        K.split_k,
+        [H, H, F, "i32", "i32", "i32"],
+        {"BM": 64, "BN": 64, "BK": 32, "SPLIT": 2},
+        {"num_ctas": 2},
+        (90,),
+    ),
+    (
+        "attention_causal",
+        K.attention_causal,
+        [H, H, H, H, F, "i32", "fp32"],
+        {"BM": 64, "BN": 32, "D": 64},
+        {"num_stages": 3},
+        (80,),
+    ),
+    ("attention_tma", K.attention_tma, [H, H, H, H, "i32", "fp32"], {"BM": 64, "BN": 64, "D": 64}, {}, (90,)),
+    ("topk", K.topk, [F, F, N, "i32"], {"BLOCK": 256, "K": 8}, {}, (80,)),
+    ("gather_flip", K.gather_flip, [F, N, F], {"BLOCK": 16, "N": 32}, {}, (80,)),
+    ("cross_entropy", K.cross_entropy, [B, N, F, B, "i32"], {"BLOCK": 256}, {"num_stages": 3}, (80,)),
+    (
+        "scaled_int8",
+        K.scaled_int8,
+        ["*i8", F, "*i8", F, B, "i32", "i32", "i32"],
+        {"BM": 64, "BN": 64, "BK": 64},
+        {"num_stages": 3},
+        (80,),
+    ),
 ]
+PERSISTENT = {
+    "persistent_ws": ("*fp16", {"BM": 64, "BN": 64, "BK": 64, "WS": True}, {}),
+    "persistent_f8": ("*fp8e4nv", {"BM": 128, "BN": 64, "BK": 128, "WS": False}, {"num_warps": 8}),
+    "persistent_cluster": ("*fp16", {"BM": 128, "BN": 64, "BK": 64, "WS": False}, {"num_ctas": 2}),
+}
+for name, (of, constants, options) in PERSISTENT.items():
+    arguments = [of, of, H, "i32", "i32", "i32"]
+    KERNELS.append((name, K.matmul_persistent, arguments, constants, {"num_stages": 3, **options}, (90,)))
 DOTS = {"fp16": (H, H), "bf16": (B, F), "tf32": (F, F), "int8": ("*i8", N), "fp8": ("*fp8e4nv", F)}
 for name, (of, to) in DOTS.items():
     constants = {"BM": 64, "BN": 64, "BK": 64, "ACC": tl.int32 if name == "int8" else tl.float32}
