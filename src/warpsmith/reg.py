@@ -11,6 +11,8 @@ from warpsmith.dsl.trace import current
 
 __all__ = ["NegPred", "PipeRef", "Reg", "RegArray", "alloc", "alloc_array", "array", "from_", "scalar", "wgmma_frag"]
 
+_MOST = 1 << 16
+"""Registers of the largest array, far beyond what a thread can hold."""
 _IDENTIFIER = re.compile(r"[a-zA-Z][a-zA-Z0-9_$]*|[_$%][a-zA-Z0-9_$]+")
 
 
@@ -36,6 +38,8 @@ def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
     _check(dtype, name)
     if not isinstance(count, int) or count < 1:
         raise error(f"a register array has at least 1 register, not {count!r}")
+    if count > _MOST:
+        raise error(f"a register array of {count:,} registers; {_MOST:,} is the most", "a thread of a GPU has 255")
     return current().declare_array(dtype, count, name)
 
 

@@ -34,6 +34,8 @@ def assert_clean(
     the reason why. Each run gets copies of the arrays. `options` go to `kernel.simulate`. Return the result of the fair
     run. Raise `AssertionError` with the findings, `InputError` for a kind that does not exist or has no reason.
     """
+    if not isinstance(schedules, int) or schedules < 0:
+        raise InputError(f"schedules={schedules!r}: give how many random schedules to try")
     passed_over = _reasons(suppress or {})
     fair = _run(kernel, arrays, {"schedule": "fair", **options})
     results = [fair]

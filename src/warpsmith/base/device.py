@@ -61,6 +61,8 @@ DEVICES = {d.name: d for d in _ALL}
 
 def device(name: str) -> DeviceModel:
     """Return the device called `name`, e.g. `H200`; raise `InputError` naming the known ones."""
+    if not isinstance(name, str):
+        raise InputError(f'{name!r} is no device; give a name such as "H200"')
     found = {n.lower(): d for n, d in DEVICES.items()}.get(name.lower())
     if found is None:
         raise InputError(f"unknown device {name!r}; known: {', '.join(DEVICES)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -22,6 +23,9 @@ __all__ = ["COMMANDS", "main"]
 
 FINDINGS, BAD_INPUT, INTERNAL, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
 """Exit statuses besides 0; the last three are those of sysexits.h and of a shell that reports a signal."""
+
+_OF_A_STREAM = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, errno.EDQUOT)
+"""Errors that come without a name when the standard output cannot take what is printed."""
 
 COMMANDS = {
     "demo": "a Hopper attention kernel on the CPU, then a broken barrier",
@@ -101,7 +105,9 @@ def _complain(message: str, status: int) -> int:
 
 
 def _describe(error: OSError) -> str:
-    return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+    if error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return f"the output cannot be written: {error.strerror}" if error.errno in _OF_A_STREAM else str(error)
 
 
 def _internal(error: Exception) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, final, overload
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Protocol, final, overload, runtime_checkable
 
 from warpsmith.assembly.ptx.module import Module
 from warpsmith.base.arch import first_ptx_version, parse_arch
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "kernel"]
 
 Grid = tuple[int, ...] | Callable[..., tuple[int, ...]]
+
+
+@runtime_checkable
+class _Array(Protocol):
+    dtype: object
+    shape: tuple[int, ...]
+
+    def tobytes(self) -> bytes: ...
 
 
 @final
@@ -172,7 +181,25 @@ class Kernel:
 
 
 def _freeze(values: Mapping[str, object]) -> tuple[object, ...]:
-    return tuple(sorted((n, v if isinstance(v, (int, str, float, tuple, type(None))) else repr(v)) for n, v in values.items()))
+    return tuple(sorted(((n, _key(v)) for n, v in values.items()), key=itemgetter(0)))
+
+
+def _key(value: object) -> tuple[object, ...]:
+    """Return what tells a template value from every other: `1`, `True` and `1.0` differ, arrays by all their elements."""
+    kind = type(value)
+    if isinstance(value, (list, tuple)):
+        return kind, *(_key(v) for v in value)
+    if isinstance(value, dict):
+        return kind, *((_key(k), _key(v)) for k, v in value.items())
+    if isinstance(value, float):
+        return kind, repr(value)
+    if isinstance(value, _Array):
+        return kind, str(value.dtype), value.shape, value.tobytes()
+    try:
+        hash(value)
+    except TypeError:
+        return kind, id(value), repr(value)
+    return kind, value
 
 
 @overload
@@ -200,8 +227,12 @@ def kernel(
     default the lowest that has the architecture and every instruction used. With `raw_directives` exactly those are put on
     the entry; without, `.reqntid` with the block and, for a cluster, its size.
     """
+    if not isinstance(arch, str):
+        raise InputError(f'kernel: arch is a name such as "sm_90a", not {arch!r}')
     if arch != "auto":
         parse_arch(arch)
+    if version is not None and not _is_pair(version):
+        raise InputError(f"kernel: version is a pair such as (8, 0), not {version!r}")
     if version is not None and arch != "auto" and tuple(version) < first_ptx_version(arch):
         major, minor = first_ptx_version(arch)
         raise InputError(f"PTX {version[0]}.{version[1]} does not have {arch}; the first version is {major}.{minor}")
@@ -214,17 +245,25 @@ def kernel(
     if not isinstance(smem, int) or smem < 0:
         raise InputError(f"kernel: smem is a number of bytes, not {smem!r}")
     for what, pairs in (("raw_params", raw_params), ("raw_directives", raw_directives)):
-        if pairs is not None and not all(isinstance(p, (tuple, list)) and len(p) == 2 for p in pairs):
+        if pairs is not None and not (
+            isinstance(pairs, (tuple, list)) and all(isinstance(p, (tuple, list)) and len(p) == 2 for p in pairs)
+        ):
             raise InputError(f"kernel: {what} is a list of pairs, not {pairs!r}")
+    one = (1, 1, 1)
     configuration = Configuration(
         arch=arch, version=None if version is None else (version[0], version[1]), in_specs=tuple(in_specs or ()),
         out_specs=tuple(out_specs or ()), grid=grid if grid is None or callable(grid) else triple("grid", grid),
-        block=triple("block", block or (1, 1, 1)), block_given=block is not None, cluster=triple("cluster", cluster or (1, 1,
-        1)), smem=smem, raw_params=tuple(raw_parameter(kind, name) for kind, name in raw_params or ()),
+        block=triple("block", block or (1, 1, 1)), block_given=block is not None,
+        cluster=triple("cluster", one if cluster is None else cluster), smem=smem,
+        raw_params=tuple(raw_parameter(kind, name) for kind, name in raw_params or ()),
         extern_smem=extern_smem, reqntid=None if reqntid is None else triple("reqntid", reqntid),
         raw_directives=None if raw_directives is None else tuple((n, tuple(a)) for n, a in raw_directives),
     )  # fmt: skip
     return _decorate(fn, configuration) if fn is not None else lambda f: _decorate(f, configuration)
+
+
+def _is_pair(version: object) -> bool:
+    return isinstance(version, (tuple, list)) and len(version) == 2 and all(isinstance(v, int) for v in version)
 
 
 def _decorate(fn: Callable[..., object], configuration: Configuration) -> Kernel:

@@ -130,6 +130,8 @@ def launch(
     model = _device(device, tree)
     if jobs != 1:
         raise CapabilityError("simulator: jobs other than 1 are not modelled; run several processes instead")
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress={progress!r}: give a function of (CTAs ended, CTAs of the grid)")
     config = launch_config(entry, model, grid, block, cluster, dynamic_shared, check, numerics, schedule, seed, max_steps)
     arguments = Arguments(entry, args, variables.memory)
     return _launch(tree, entry, model, config, variables, arguments, progress)

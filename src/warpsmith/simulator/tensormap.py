@@ -59,6 +59,9 @@ class TensorMap:
         self.array = array if isinstance(array, np.ndarray) else np.asarray(array)
         if fill not in ("zero", "nan"):
             raise InputError(f"tensor map: no fill {fill!r}; zero or nan")
+        for what, numbers in (("box", box), ("element_strides", element_strides), ("lower", lower), ("upper", upper)):
+            if not isinstance(numbers, tuple | list) or not all(isinstance(n, int | np.integer) for n in numbers):
+                raise InputError(f"tensor map: {what}={numbers!r}: give ints, one for each dimension, e.g. {what}=(64, 64)")
         a = self.array
         self.memory: Any = a if memory is None else memory
         name = element or _ELEMENT_OF_DTYPE.get(a.dtype.name)
@@ -70,7 +73,7 @@ class TensorMap:
             "element": name,
             "dims": tuple(reversed(a.shape)),
             "strides": tuple(reversed(a.strides[:-1])),
-            "box": tuple(reversed(box)),
+            "box": tuple(map(int, reversed(box))),
             "element_strides": tuple(reversed(element_strides)) or (1,) * a.ndim,
             "interleave": interleave, "swizzle": swizzle, "l2": l2, "nan_fill": fill == "nan",
             "mode": mode or ("im2col" if channels else "tiled"),

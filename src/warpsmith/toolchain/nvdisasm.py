@@ -24,7 +24,10 @@ def disassemble(cubin: bytes, options: Sequence[str] = ("--print-code",), *, tim
         raise InputError(f"not a cubin: {len(cubin)} bytes that start with {cubin[:4]!r} instead of b'\\x7fELF'")
     tool = require_tool("nvdisasm")
     with workspace() as folder:
-        (folder / "kernel.cubin").write_bytes(cubin)
+        try:
+            (folder / "kernel.cubin").write_bytes(cubin)
+        except OSError as error:
+            raise ToolError(f"the cubin cannot be written for nvdisasm: {error}; set TMPDIR to a folder with space") from error
         done = run_tool(tool, [*options, "kernel.cubin"], folder, timeout=timeout)
     if done.status != 0:
         raise ToolError(f"nvdisasm failed (exit status {done.status}): {done.err.strip()[:500]}")

@@ -13,7 +13,7 @@ from warpsmith.toolchain.cache import CubinCache, Entry, default_cache
 from warpsmith.toolchain.find import Tool, require_tool
 from warpsmith.toolchain.log import Resources, parse_log
 from warpsmith.toolchain.messages import findings_of
-from warpsmith.toolchain.run import run_tool, workspace
+from warpsmith.toolchain.run import run_tool, signal_name, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,7 +103,8 @@ def _run(tool: Tool, data: bytes, arguments: list[str], timeout: float) -> Entry
         if done.status == 0 and output.is_file():
             return Entry(output.read_bytes(), log)
     if not any(m.level in ("error", "fatal") for m in parse_log(log).messages):
-        raise ToolError(f"ptxas failed (exit status {done.status}) and said why only as: {log.strip()[-500:]!r}")
+        ended = f"was ended by {signal_name(-done.status)}" if done.status < 0 else f"failed (exit status {done.status})"
+        raise ToolError(f"ptxas {ended} and said why only as: {log.strip()[-500:]!r}; run it by hand: {tool.path}")
     return Entry(b"", log)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import tempfile
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from warpsmith.toolchain.find import Tool
 
-__all__ = ["Completed", "run_tool", "workspace"]
+__all__ = ["Completed", "run_tool", "signal_name", "workspace"]
 
 
 @final
@@ -28,6 +29,14 @@ class Completed:
     """Exit status; negative for the signal that ended it."""
     out: str
     err: str
+
+
+def signal_name(number: int) -> str:
+    """Return e.g. `SIGSEGV` for the number of a signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 @contextmanager

@@ -131,3 +131,11 @@ def test_doctor_says_how_to_get_what_is_missing(run: Run, monkeypatch: pytest.Mo
         "--  ptxas      pip install 'warpsmith[cuda]' installs it (nvidia-cuda-nvcc); it turns PTX into machine code",
         "--  nvdisasm   pip install 'warpsmith[cuda]' installs it (nvidia-cuda-nvdisasm); it lists machine code",
     ]
+
+
+def test_an_output_that_takes_nothing_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(module.group, "main", full)
+    assert run("doctor").err == "warpsmith: error: the output cannot be written: No space left on device\n"

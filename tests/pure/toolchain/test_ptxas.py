@@ -71,14 +71,14 @@ def test_a_crash_says_what_there_is(fake_tool: FakeTool) -> None:
     fake_tool("echo oops >&2; kill -SEGV $$")
     with pytest.raises(ToolError) as caught:
         compile_ptx(PTX)
-    assert str(caught.value) == "ptxas failed (exit status -11) and said why only as: 'oops'"
+    assert str(caught.value).startswith("ptxas was ended by SIGSEGV and said why only as: 'oops'; run it by hand: /")
 
 
 def test_a_tool_that_writes_nothing(fake_tool: FakeTool) -> None:
     fake_tool("exit 0")
     with pytest.raises(ToolError) as caught:
         compile_ptx(PTX)
-    assert str(caught.value) == "ptxas failed (exit status 0) and said why only as: ''"
+    assert str(caught.value).startswith("ptxas failed (exit status 0) and said why only as: ''; run it by hand: /")
 
 
 def test_a_tool_that_hangs_is_stopped(fake_tool: FakeTool, tmp_path: Path) -> None:

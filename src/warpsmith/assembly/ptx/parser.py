@@ -49,6 +49,8 @@ def parse(text: str, name: str = "<string>", *, limit: int = LIMIT) -> Module:
 def parse_file(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Module:
     """Read a PTX file. Raises `InputError` when it cannot be read or is not text, `PtxError` when it is not PTX."""
     name = str(path)
+    if "\0" in name:
+        raise InputError(f"{name[:80]!r}: the name of a file has no zero characters")
     try:
         with Path(path).open("rb") as file:
             data = file.read(limit + 1)
