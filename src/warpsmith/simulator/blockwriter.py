@@ -27,9 +27,9 @@ from warpsmith.simulator.binding import (
     whole_row,
     width_of,
 )
-from warpsmith.simulator.definedness import Rule, rule_of
+from warpsmith.simulator.definedness import Rule, registers_of, rule_of
 from warpsmith.simulator.grouping import Group, groups, load_registers
-from warpsmith.simulator.program import Address, Const, Lowered, Operation, Pair, Reg, Special, Vector
+from warpsmith.simulator.program import Address, Const, Lowered, Operation, Reg, Special, Vector
 from warpsmith.simulator.special import is_moving
 
 if TYPE_CHECKING:
@@ -365,8 +365,8 @@ class Writer:
 
     def propagate(self, op: Operation, *, keep: bool = False, decided: str | None = None) -> None:
         """Write: a result is undefined where an operand is; with `keep` also where the meaning has said so."""
-        read = sorted({self.undefined_name(r) for i, o in enumerate(op.operands) if not op.written[i] for r in _regs(o)})
-        to = [self.undefined_name(r) for i, o in enumerate(op.operands) if op.written[i] for r in _regs(o)]
+        read = sorted({self.undefined_name(r) for i, o in enumerate(op.operands) if not op.written[i] for r in registers_of(o)})
+        to = [self.undefined_name(r) for i, o in enumerate(op.operands) if op.written[i] for r in registers_of(o)]
         if not to or (keep and not read):
             return
         value = "False"
@@ -393,13 +393,3 @@ class Writer:
 
 def _safe(fn: Any) -> bool:
     return isinstance(fn, np.ufunc) or getattr(fn, "in_place", False)
-
-
-def _regs(operand: Lowered) -> list[Reg]:
-    if isinstance(operand, Reg):
-        return [operand]
-    if isinstance(operand, Vector):
-        return [r for o in operand.items for r in _regs(o)]
-    if isinstance(operand, Pair):
-        return _regs(operand.first) + _regs(operand.second)
-    return []

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpsmith.simulator.program import Pair, Reg, Vector
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from warpsmith.simulator.program import Operation
+    from warpsmith.simulator.program import Lowered, Operation
 
     Flags = NDArray[np.bool_]
 
-__all__ = ["Rule", "rule_of"]
+__all__ = ["Rule", "registers_of", "rule_of"]
 
 Rule = Callable[..., None]
 
@@ -62,3 +64,14 @@ def rule_of(op: Operation) -> Rule | None:
         words = op.text.split(".")
         return _comparison_and if "and" in words else _comparison_or if "or" in words else None
     return None
+
+
+def registers_of(operand: Lowered) -> list[Reg]:
+    """Return the registers of a value operand: those of an address do not count."""
+    if isinstance(operand, Reg):
+        return [operand]
+    if isinstance(operand, Vector):
+        return [r for o in operand.items for r in registers_of(o)]
+    if isinstance(operand, Pair):
+        return registers_of(operand.first) + registers_of(operand.second)
+    return []
