@@ -29,10 +29,11 @@ def multiply(
     saturate: bool = False,
     wgmma: bool = False,
     volta_shape: bool = False,
+    sparse: bool = False,
 ) -> NDArray[Any]:
     """Return A·B + C for operand values (see `operand_values`); `types` are those of D, A, B, C. Leading axes are a batch.
 
-    f16 results are float32 values that f16 holds.
+    f16 results are float32 values that f16 holds. `sparse`: `a` and `b` are the stored half of A and what it meets in B.
     """
     d_type, a_type, b_type, c_type = types
     machine.counters.tensor_flops += 2 * int(np.prod(a.shape[:-1], dtype=np.int64)) * a.shape[-1] * b.shape[-1]
@@ -50,8 +51,9 @@ def multiply(
         rule = tensorcore.rule_for(capability, a_type, b_type, d_type, c_type, wgmma=wgmma, volta_shape=volta_shape)
     except KeyError:
         raise CapabilityError(f'simulator: {a_type} operands are not modelled exactly; use numerics="fast"') from None
+    terms = "stored terms (as of a dense product; sparse sums were not compared with hardware)" if sparse else "terms"
     machine.fidelity.note(
-        f"{a_type} tensor cores", "published model",
-        f"truncated fused dot products: {rule.block} terms, {rule.fraction} bits below the largest exponent",
+        f"{'sparse ' if sparse else ''}{a_type} tensor cores", "published model",
+        f"truncated fused dot products: {rule.block} {terms}, {rule.fraction} bits below the largest exponent",
     )  # fmt: skip
     return tensorcore.exact(a, b, c, rule)

@@ -1,4 +1,4 @@
-"""Warp-level matrix products (PTX ISA 9.7.14.5)."""
+"""Warp-level matrix products, dense (PTX ISA 9.7.14.5) and with a sparse A (9.7.14.6)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from warpsmith.simulator.meanings.registry import machine, refuse
 from warpsmith.simulator.multiply import multiply
 from warpsmith.simulator.operand_values import WIDTH, values
 from warpsmith.simulator.packing import elements, matrices, packed, registers, write_registers
+from warpsmith.simulator.sparse import Sparsity, sparse_product
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,36 +28,35 @@ _TYPES = (*WIDTH, "f32", "s32")
 
 
 @machine("mma")
-def sparse(m: Match) -> Refused:
-    """Refuse: sparse products are not modelled."""
-    return refuse("sparse matrix products are not modelled")
-
-
-@machine("mma.sync")
 def mma(m: Match) -> Function | Refused:
-    """Compute D = A·B + C for every warp."""
+    """Compute D = A·B + C for every warp; with `.sp`, A is stored by half and metadata say which half."""
     if "block_scale" in m.mnemonic:
         return refuse("block scaling is not modelled")
     words = m.mnemonic.split(".")
-    shape = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", words[3])
+    shape = re.search(r"\.m(\d+)n(\d+)k(\d+)\.", m.mnemonic)
     assert shape is not None
     rows, columns, depth = (int(g) for g in shape.groups())
     d_type, a_type, b_type, c_type = [w for w in words if w in _TYPES][:4]
     types = (d_type, a_type, b_type, c_type)
     if (rows, depth, a_type) == (8, 4, "f16"):
         return _volta(types, str(m["alayout"]), str(m["blayout"]))
+    sparsity = Sparsity(a_type, depth, words[1] == "sp::ordered_metadata") if words[1].startswith("sp") else None
+    stored = depth // 2 if sparsity else depth
     width = WIDTH[a_type]
-    map_a, map_b = operand_a(rows, depth, width), operand_b(depth, columns, width)
+    map_a, map_b = operand_a(rows, stored, width), operand_b(depth, columns, width)
     map_c, map_d = _accumulator(rows, columns, c_type), _accumulator(rows, columns, d_type)
-    popc = next((w for w in words if w in ("xor", "and")), None) if a_type == "b1" else None
-    saturate = "satfinite" in words
+    differing, saturate = a_type == "b1" and "xor" in words, "satfinite" in words
 
-    def run(x: Lanes, d: Any, a: Any, b: Any, c: Any) -> None:
+    def run(x: Lanes, d: Any, a: Any, b: Any, c: Any, e: Any = None, selector: Any = 0) -> None:
         warps = x.warps(x.active()).any(-1).reshape(-1)
-        left = values(matrices(elements(registers(x, a), width), map_a, (rows, depth), warps), a_type)
+        left = values(matrices(elements(registers(x, a), width), map_a, (rows, stored), warps), a_type)
         right = values(matrices(elements(registers(x, b), width), map_b, (depth, columns), warps), b_type)
         third = _sums(x, c, c_type, map_c, (rows, columns), warps)
-        if popc == "xor":
+        if sparsity is not None:
+            held = registers(x, e)[0].reshape(-1, 32)[warps]
+            kept = sparsity.columns(x.machine, held, int(selector))
+            product = sparse_product(x.machine, left, right, third, types, kept, saturate=saturate)
+        elif differing:
             product = _different_bits(left, right, third)
         elif a_type == "f64":
             product = double_product(left, right, third)
