@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.print_items import print_item
@@ -10,7 +11,7 @@ from warpsmith.assembly.ptx.tree import Directive, FileDirective, Function, Prag
 from warpsmith.base.errors import CapabilityError, InputError
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.dsl.read import parse
-from warpsmith.dsl.transpile.names import Names, identifier, quoted
+from warpsmith.dsl.transpile.names import Names, free, identifier, quoted
 from warpsmith.dsl.transpile.statements import Writer
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def to_python(src: str | os.PathLike[str] | Module, *, sugar: bool = False, kern
     shared = _items(module)
     functions = [_function(f, module, shared, sugar, taken) for f in entries]
     used = sorted({t for _, types in functions for t in types if t in TYPES})
-    head = [f'"""Kernels of {os.path.basename(module.name)}, written by `warpsmith transpile`."""', ""]
+    name = re.sub(r"[^\w.<>()+=,@ -]", "_", os.path.basename(module.name))  # it stands in a docstring, whatever it is
+    head = [f'"""Kernels of {name}, written by `warpsmith transpile`."""', ""]
     head += ["from warpsmith import kernel, ptx, reg"]
     head += [f"from warpsmith.types import {', '.join(used)}"] if used else []
     return "\n".join([*head, *(line for lines, _ in functions for line in ["", "", *lines])]) + "\n"
@@ -91,11 +93,9 @@ def _function(f: Function, module: Module, shared: str, sugar: bool, taken: set[
     arguments = [f'arch="{module.arch}"', f"version={module.version}"]
     arguments += _listed("raw_params", [f"({quoted(_raw_type(p))}, {quoted(p.name)})" for p in f.parameters])
     arguments += _listed("raw_directives", [_directive(d) for d in f.directives]) or ["raw_directives=[]"]
-    python = f.name if f.name.isidentifier() and f.name not in taken else identifier(f.name, taken)
+    python = f.name if free(f.name, taken) else identifier(f.name, taken)
     taken.add(python)
-    renamed = python != f.name or python in ("kernel", "ptx", "reg")
-    if renamed and python in ("kernel", "ptx", "reg"):
-        python = identifier(f"{python}_kernel", taken)
+    renamed = python != f.name
     writer = Writer(sugar)
     head = [f"def {python}():"]
     if shared:

@@ -10,7 +10,7 @@ from typing import final
 
 from warpsmith.base.ptx_types import TYPES
 
-__all__ = ["Array", "Names", "identifier", "quoted"]
+__all__ = ["Array", "Names", "free", "identifier", "quoted"]
 
 _TAKEN = frozenset({"kernel", "ptx", "reg", "smem", "types", *TYPES, *dir(builtins)})
 
@@ -19,6 +19,11 @@ def quoted(text: str) -> str:
     """Return `text` as a Python string literal in double quotes where that needs no escapes."""
     shown = repr(text)
     return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in text else shown
+
+
+def free(name: str, taken: set[str]) -> bool:
+    """Say whether `name` can be that of a Python function in a transpiled file, as it is."""
+    return name.isidentifier() and not keyword.iskeyword(name) and name not in taken and name not in _TAKEN
 
 
 def identifier(name: str, taken: set[str]) -> str:
