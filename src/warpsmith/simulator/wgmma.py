@@ -13,6 +13,7 @@ from warpsmith.simulator.matrix_descriptor import MatrixDescriptor, decode, offs
 from warpsmith.simulator.memory import UNDEFINED
 from warpsmith.simulator.multiply import multiply
 from warpsmith.simulator.operand_values import WIDTH, values
+from warpsmith.simulator.sparse import sparse_product
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,7 +114,7 @@ class Product:
     """Of D, A, B, C."""
     n: int
     a: int | NDArray[Any]
-    """Descriptor, or values `[64, k]`."""
+    """Descriptor, or values `[64, k]` (of a sparse product `[64, k / 2]`: what is stored)."""
     b: int
     tile_a: Tile
     tile_b: Tile
@@ -125,6 +126,8 @@ class Product:
     slots: dict[str, tuple[int, ...]]
     """The accumulators' registers by bank, and the first of the 128 threads."""
     first: int
+    columns: NDArray[np.intp] | None = None
+    """Of a sparse product: the column of each stored element of A, `[64, k / 2]`."""
 
     def run(self, machine: Machine) -> None:
         """Read the operands, multiply, and write the accumulators."""
@@ -134,7 +137,10 @@ class Product:
             a = -a
         block = self.accumulators[0] if len(self.accumulators) == 1 else np.stack(self.accumulators)
         c = self._matrix(block) if self.scale_d else None
-        d = multiply(machine, a, b.T, c, self.types, saturate=self.saturate, wgmma=True)
+        if self.columns is None:
+            d = multiply(machine, a, b.T, c, self.types, saturate=self.saturate, wgmma=True)
+        else:
+            d = sparse_product(machine, a, b.T, c, self.types, self.columns, saturate=self.saturate, wgmma=True)
         self._put(d, block)
         if machine.checking:
             self._follow_undefined(machine)

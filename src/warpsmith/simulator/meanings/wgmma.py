@@ -10,8 +10,9 @@ import numpy as np
 from warpsmith.base.findings import Related
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.findings import threads_text
-from warpsmith.simulator.meanings.registry import machine, refuse, sync
+from warpsmith.simulator.meanings.registry import machine, sync
 from warpsmith.simulator.outcome import Outcome
+from warpsmith.simulator.sparse import Sparsity
 from warpsmith.simulator.units import units_of
 from warpsmith.simulator.wgmma import Product, Tile, from_registers, span
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from warpsmith.assembly.ptx.isa import Match
     from warpsmith.simulator.lanes import Lanes
-    from warpsmith.simulator.meanings.registry import Function, Refused
+    from warpsmith.simulator.meanings.registry import Function
 
 __all__: list[str] = []
 
@@ -28,15 +29,9 @@ _SHAPE = re.compile(r"\.m64n(\d+)k(\d+)\.")
 _TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "u8", "s8", "b1", "f32", "s32")
 
 
-@machine("wgmma.mma_async.sp")
-def sparse(m: Match) -> Refused:
-    """Refuse: sparse products are not modelled."""
-    return refuse("sparse matrix products are not modelled")
-
-
 @machine("wgmma.mma_async")
 def mma_async(m: Match) -> Function:
-    """Put D = A·B (+ D) in flight, one product for each warpgroup of each CTA."""
+    """Put D = A·B (+ D) in flight, one product for each warpgroup of each CTA; with `.sp`, A is stored by half."""
     shape = _SHAPE.search(m.mnemonic)
     assert shape is not None
     n, k = int(shape[1]), int(shape[2])
@@ -45,10 +40,12 @@ def mma_async(m: Match) -> Function:
     in_registers = next(slot for slot in m.operands if slot.name == "a").count is not None
     types = (d_type, a_type, b_type, d_type)
     saturate = "satfinite" in m.mnemonic
+    sparsity = Sparsity(a_type, k) if ".sp." in m.mnemonic else None
+    stored = k // 2 if sparsity else k
 
     def run(x: Lanes, *operands: Any) -> None:
         v = dict(zip(names, operands, strict=False))
-        tile_a = Tile(a_type, 64, k, bool(v.get("ta")))
+        tile_a = Tile(a_type, 64, stored, bool(v.get("ta")))
         tile_b = Tile(b_type, n, k, bool(v.get("tb")))
         negate = (v.get("sa") == -1) != (v.get("sb") == -1)
         b = np.broadcast_to(np.asarray(v["b"]), x.shape)
@@ -62,15 +59,23 @@ def mma_async(m: Match) -> Function:
                 _agree(x, c, t, b, "the descriptor of B")
                 if not in_registers:
                     _agree(x, c, t, a, "the descriptor of A")
-                left: Any = int(a[c, t]) if not in_registers else from_registers(a[:, c, t : t + 128], a_type, k)
+                left: Any = int(a[c, t]) if not in_registers else from_registers(a[:, c, t : t + 128], a_type, stored)
                 product = Product(
                     row=x.c0 + c, types=types, n=n, a=left, b=int(b[c, t]), tile_a=tile_a, tile_b=tile_b,
                     accumulators=_accumulators(v["d"], c, t), scale_d=bool(scale[c, t]), negate=negate, saturate=saturate,
-                    slots=x.op.operand_slots(0), first=x.t0 + t,
+                    slots=x.op.operand_slots(0), first=x.t0 + t, columns=_columns(x, c, t, sparsity, v),
                 )  # fmt: skip
                 _issue(x, c, t, product)
 
     return run
+
+
+def _columns(x: Lanes, c: int, t: int, sparsity: Sparsity | None, v: dict[str, Any]) -> NDArray[np.intp] | None:
+    """Return the column of each stored element `[64, k / 2]` from the metadata of a warpgroup's threads; None: A is dense."""
+    if sparsity is None:
+        return None
+    e = np.broadcast_to(np.asarray(v["e"]), x.shape)[c, t : t + 128].astype(np.uint32).reshape(4, 32)
+    return sparsity.columns(x.machine, e, int(v["f"])).reshape(64, -1)
 
 
 def _fragment(a: Any, x: Lanes) -> NDArray[np.uint32]:

@@ -8,60 +8,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.fragments import wgmma_a, wgmma_accumulator
-from warpsmith.simulator.matrix_descriptor import MatrixDescriptor, encode, offsets
+from warpsmith.simulator.matrix_descriptor import MatrixDescriptor, encode
+from wgmma_program import A_AT, B_AT, BYTES, PARAMETERS, body, tile
 
 TYPES: dict[str, tuple[Any, int]] = {
     "f16": (np.float16, 16), "bf16": (ml_dtypes.bfloat16, 16), "tf32": (np.float32, 8), "e4m3": (ml_dtypes.float8_e4m3fn, 32),
     "e5m2": (ml_dtypes.float8_e5m2, 32), "s8": (np.int8, 32), "u8": (np.uint8, 32),
 }  # fmt: skip
 """Element dtype and K."""
-A_AT, B_AT, BYTES = 0, 16384, 49152
-
-
-def tile(matrix: np.ndarray, start: int, swizzle: str, mn_major: bool, memory: np.ndarray) -> int:
-    """Lay a matrix `[mn, k]` out in the image of shared memory; return its descriptor."""
-    mn, k = matrix.shape
-    size = matrix.dtype.itemsize
-    span = {"none": 16, "32B": 32, "64B": 64, "128B": 128}[swizzle]
-    if mn_major:
-        leading, stride = (128 * (mn * size // 16), 128) if swizzle == "none" else (16 * span, 8 * span)
-        if swizzle != "none" and k > 16:
-            leading = k * span
-    else:
-        leading, stride = 128, max(8 * span, 256) if swizzle == "none" else 8 * span
-    d = MatrixDescriptor(start, leading, stride, swizzle)
-    at = offsets(d, mn, k, size, mn_major=mn_major)[..., None] + np.arange(size) - 1024
-    memory[at] = np.ascontiguousarray(matrix)[..., None].view(np.uint8).reshape(mn, k, size)
-    return encode(d)
-
-
-def body(instruction: str, n_registers: int, a_registers: int, tail: str, repeats: int = 1) -> str:
-    d = ", ".join(f"%r{i}" for i in range(n_registers))
-    a = "{" + ", ".join(f"%r{200 + i}" for i in range(a_registers)) + "}" if a_registers else "%rd10"
-    loads = "".join(f" ld.global.b32 %r{200 + i}, [%rd6+{512 * i}];\n" for i in range(a_registers))
-    zero = "".join(f" mov.b32 %r{i}, 0;\n" for i in range(n_registers))
-    stores = "".join(f" st.global.b32 [%out+{512 * i}], %r{i};\n" for i in range(n_registers))
-    multiply = f" wgmma.mma_async.sync.aligned.{instruction} {{{d}}}, {a}, %rd11, %p2{tail};\n" * repeats
-    return f""" .shared .align 1024 .b8 buf[{BYTES}];
- ld.param.u64 %rd1, [image]; ld.param.u64 %rd10, [da]; ld.param.u64 %rd11, [db]; ld.param.u64 %rd6, [fragment];
- mov.u32 %r250, buf; shl.b32 %r251, %t, 4; add.u32 %r252, %r250, %r251; cvt.u64.u32 %rd2, %r251; add.u64 %rd3, %rd1, %rd2;
- mov.u32 %r253, 0;
-FILL:
- ld.global.v4.b32 {{%r254,%r255,%r256,%r257}}, [%rd3]; st.shared.v4.b32 [%r252], {{%r254,%r255,%r256,%r257}};
- add.u32 %r252, %r252, 2048; add.u64 %rd3, %rd3, 2048; add.u32 %r253, %r253, 1;
- setp.lt.u32 %p1, %r253, {BYTES // 2048}; @%p1 bra FILL;
- fence.proxy.async.shared::cta; bar.sync 0;
- mul.wide.u32 %rd4, %t, 4; add.u64 %out, %out, %rd4; add.u64 %rd6, %rd6, %rd4;
-{loads}{zero} setp.eq.u32 %p2, 0, 0;
- wgmma.fence.sync.aligned;
-{multiply} wgmma.commit_group.sync.aligned;
- wgmma.wait_group.sync.aligned 0;
-{stores}"""
-
-
-PARAMETERS = ".param .u64 out, .param .u64 image, .param .u64 da, .param .u64 db, .param .u64 fragment"
 
 
 def product(run: Any, d: str, a: str, b: str, n: int, *, swizzle: str, ta: bool, tb: bool, registers: bool, **more: Any) -> Any:
@@ -150,12 +105,3 @@ def test_a_descriptor_out_of_the_cta_is_named(run: Any) -> None:
     r = run(text, *args, parameters=PARAMETERS, block=128)
     assert r.findings[0].kind == "out-of-bounds"
     assert r.findings[0].message.startswith("a matrix descriptor of wgmma reaches shared addresses 0xea60 to ")
-
-
-def test_sparse_products_are_refused_by_name(run: Any) -> None:
-    text = body("m64n8k16.f32.f16.f16", 4, 0, ", 1, 1, 0, 0")
-    text = text.replace("mma_async.sync.aligned.m64n8k16", "mma_async.sp.sync.aligned.m64n8k32")
-    text = text.replace("%rd11, %p2", "%rd11, %r0, 0, %p2")
-    args = (np.zeros((4, 128), np.float32), np.zeros(BYTES, np.uint8), 0, 0, np.zeros(512, np.uint32))
-    with pytest.raises(CapabilityError, match=r"sparse matrix products are not modelled"):
-        run(text, *args, parameters=PARAMETERS, block=128)
