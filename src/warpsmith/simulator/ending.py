@@ -37,7 +37,7 @@ class Endings:
         """Move, split, park or end the cohort."""
         e = block.ending
         if isinstance(e, Jump):
-            self._go(c, e.target)
+            self._backward(c, e.target)
         elif isinstance(e, Branch):
             self._branch(c, x, e)
         elif isinstance(e, Sync):

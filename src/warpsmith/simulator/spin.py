@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -52,7 +53,10 @@ class SpinWatch:
             spin.count = 0 if spin.count > 2 * PATIENCE else spin.count
             return False
         c.spin = None
-        operation = getattr(self.engine.blocks[c.block].ending, "operation", None) or m.no_operation
+        ending = self.engine.blocks[c.block].ending
+        operation = getattr(ending, "operation", None)
+        if operation is None:
+            operation = replace(m.no_operation, text="bra", place=getattr(ending, "place", None))
         self.engine.move(c, target)
         self.engine.park(c, Wait(_Changed(m, version)), operation)
         return True
@@ -79,4 +83,4 @@ class _Changed:
 
     def describe(self) -> str:
         """Say what the loop waits for."""
-        return "a value in memory that it polls to change"
+        return "memory to change: its loop repeats with the same registers"

@@ -145,7 +145,9 @@ def test_a_polled_value_that_never_comes():
     )
     result, found = findings(text, np.zeros(64, np.uint32), block=32)
     assert found[0][:2] == ("deadlock", "1 warp waits and nothing in flight can release it")
-    assert str(result.findings[0].related[0]).endswith("at `bra` waits for a value in memory that it polls to change")
+    assert str(result.findings[0].related[0]).endswith(
+        "at `bra` waits for memory to change: its loop repeats with the same registers"
+    )
 
 
 def test_max_steps_ends_an_endless_loop():
@@ -246,3 +248,10 @@ def test_refusals_name_the_instruction_and_the_reason(word):
         findings(text)
     name = word.split()[0]
     assert f"simulator: `{name}` is not modelled: " in str(caught.value)
+
+
+def test_a_jump_to_itself_is_a_deadlock():
+    text = f"{HEAD}.visible .entry k() {{\nL: bra L;\n}}"
+    result = simulate(text, grid=1, block=32)
+    assert not result.completed
+    assert [(f.kind, str(f.where).rpartition(":")[2]) for f in result.findings] == [("deadlock", str(HEAD.count("\n") + 2))]
