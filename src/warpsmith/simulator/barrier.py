@@ -74,6 +74,8 @@ class Barriers:
             self._mismatch(x, number, wanted, known, here)
         self.expected[rows, number] = np.where(here, wanted, known)
         self.arrived[rows, number, warps] |= lanes
+        if count is not None and (x.t1 - x.t0 > 32 or (known != 0).any()):
+            self._surplus(x, number, count, here)
         if votes is not None:
             self.votes[rows, number] += (votes & active).sum(axis=1)
         self.complete(number, rows)
@@ -110,6 +112,13 @@ class Barriers:
         say = [f"{n} threads" if n > 0 else "all threads of the CTA" for n in (wanted, other)]
         message = f"barrier {number} is used for {say[0]}, while others wait on it for {say[1]}"
         x.finding("named-barrier", message, lanes=np.broadcast_to(bad[:, None], x.shape), repair=_REPAIR)
+
+    def _surplus(self, x: Lanes, number: int, count: int, here: Any) -> None:
+        threads = 32 * (self.arrived[x.c0 : x.c1, number] != 0).sum(axis=1)
+        bad = here & (threads > count)
+        if bad.any():
+            message = f"{int(threads[bad][0])} threads arrive on barrier {number}, which is used for {count} threads"
+            x.finding("named-barrier", message, lanes=np.broadcast_to(bad[:, None], x.shape), repair=_REPAIR)
 
     def wait(self, x: Lanes, number: int, before: NDArray[np.int64], active: NDArray[np.bool_], after: Any = None) -> Outcome:
         """Return the outcome for lanes that arrived when the generations of their rows were `before`."""

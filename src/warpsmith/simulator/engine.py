@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "Parked"]
 
-POLL_EVERY = 16
-"""Turns between looks at what is parked while others can run: woken together, cohorts merge."""
 _BOUND_LIMIT = 48
 """Rectangles a block stays bound to."""
 
@@ -163,7 +161,7 @@ class Engine:
         m = self.machine
         if m.asynchronous.pending:
             self.schedule.complete_some(m)
-        if self.parked and self.steps % POLL_EVERY == 0 and m.memory_version != self.polled:
+        if self.parked and m.memory_version != self.polled and self.schedule.polls(self.steps):
             self.poll()
         cohort = self.schedule.pick(self.ready, self.blocks)
         self.steps += 1

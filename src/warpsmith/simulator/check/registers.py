@@ -2,7 +2,9 @@
 
 Whether a warp may touch a register depends only on the instructions it has executed, not on when products complete. So each
 warp carries a state (registers changed since the last fence, products of the open group, closed groups), and each block
-maps states to states. The map is remembered: at run time a block costs one table look-up per distinct state.
+maps states to states. The map is remembered: at run time a block costs one table look-up per distinct state. A guarded
+instruction counts where its predicate, as it is on entry to the block, is true; one whose predicate the block sets first is not
+followed.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from warpsmith.base.findings import Related
 from warpsmith.simulator.program import Vector
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
-    from warpsmith.simulator.program import Block, Operation, Program
+    from warpsmith.simulator.program import Block, Operation, Program, Reg
 
 __all__ = ["RegisterWatch"]
 
@@ -52,9 +56,13 @@ class Event(NamedTuple):
     operation: Operation
     reads: frozenset[Cell]
     writes: frozenset[Cell]
+    guard: Reg | None = None
+    """A predicate whose value on entry to the block is the one that decides."""
 
 
 _KEPT = 16
+_GUARDS = 62
+"""Guarded instructions of a block that are followed."""
 _WAIT = "Wait for the product's group (wgmma.commit_group, wgmma.wait_group) before its registers are touched."
 _FIRST = "Put wgmma.fence.sync.aligned before the first wgmma, and wherever its registers have been touched since."
 _FENCE = "Put wgmma.fence.sync.aligned between the last change of these registers and the product."
@@ -86,7 +94,7 @@ class RegisterWatch:
         """The block a warp has been followed through and not yet left."""
         self.states: list[State] = [State()]
         self.number: dict[State, int] = {State(): 0}
-        self.memo: dict[tuple[int, int], tuple[int, tuple[Fault, ...]]] = {}
+        self.memo: dict[tuple[int, int, int], tuple[int, tuple[Fault, ...]]] = {}
         self.events: dict[int, tuple[Event, ...]] = {}
         machine.row_hooks.append(self._fresh)
 
@@ -114,17 +122,27 @@ class RegisterWatch:
         if not warps.any():
             return
         entered[warps] = block.index
-        for before in np.unique(state[warps]).tolist():
-            key = (before, block.index)
+        guarded = self._guarded(x, events)
+        for before, taken in sorted(set(zip(state[warps].tolist(), guarded[warps].tolist(), strict=True))):
+            key = (before, block.index, taken)
             if key not in self.memo:
-                after, faults = _follow(self.states[before], events)
+                after, faults = _follow(self.states[before], _executed(events, taken))
                 self.memo[key] = (self._numbered(after), faults)
             number, faults = self.memo[key]
-            mine = warps & (state == before)
+            mine = warps & (state == before) & (guarded == taken)
             for fault in faults:
                 self._report(x, fault, x.threads_of(mine[..., None]) & x.active())
             state[mine] = -1 - number  # not to be taken for a state that is still to be followed
         np.copyto(state, -1 - state, where=state < 0)
+
+    def _guarded(self, x: Lanes, events: tuple[Event, ...]) -> NDArray[np.int64]:
+        """Return, per warp `[C, W]`, the guarded events that an active lane executes: bit i is the i-th of them."""
+        active = x.active()
+        out = np.zeros((x.c1 - x.c0, (x.t1 - x.t0) // 32), np.int64)
+        for i, g in enumerate(e.guard for e in events if e.guard is not None):
+            value = self.machine.registers.view(g.bank, g.slot, None, g.dtype, x.rect)
+            out |= x.warps(active & (value != g.negated)).any(-1).astype(np.int64) << i
+        return out
 
     def leave(self, x: Lanes) -> None:
         """Note that the active warps have run their block."""
@@ -140,10 +158,19 @@ class RegisterWatch:
     def _events(self, block: Block) -> tuple[Event, ...]:
         last = getattr(block.ending, "operation", None)
         out: list[Event] = []
+        changed: set[Cell] = set()
+        guards = 0
         for op in (*block.operations, *([last] if last is not None else [])):
             reads, writes = self.cells & op.reads(), self.cells & op.writes()
-            if op.opcode == "wgmma" or reads or writes:
+            if op.opcode == "wgmma":
                 out.append(Event(op, reads, writes))
+            elif reads or writes:
+                if op.guard is None:
+                    out.append(Event(op, reads, writes))
+                elif (op.guard.bank, op.guard.slot) not in changed and guards < _GUARDS:
+                    out.append(Event(op, reads, writes, op.guard))
+                    guards += 1
+            changed |= op.writes()
         return tuple(out)
 
     def _report(self, x: Lanes, fault: Fault, lanes: object) -> None:
@@ -158,6 +185,18 @@ class RegisterWatch:
         x.op = before
 
 
+def _executed(events: tuple[Event, ...], taken: int) -> tuple[Event, ...]:
+    """Leave out the guarded events that no lane executes."""
+    out: list[Event] = []
+    for e in events:
+        if e.guard is not None:
+            taken, executed = taken >> 1, taken & 1
+            if not executed:
+                continue
+        out.append(e)
+    return tuple(out)
+
+
 def _follow(state: State, events: tuple[Event, ...]) -> tuple[State, tuple[Fault, ...]]:
     """Return the state after the events, and the faults on the way."""
     changed, group, groups = set(state.changed), list(state.open), list(state.groups)
@@ -166,10 +205,9 @@ def _follow(state: State, events: tuple[Event, ...]) -> tuple[State, tuple[Fault
     for e in events:
         op = e.operation
         if op.opcode != "wgmma":
-            if op.guard is None:
-                faults += _touches(e, [*group, *(p for g in groups for p in g)])
-                if e.writes:
-                    changed.add(op)
+            faults += _touches(e, [*group, *(p for g in groups for p in g)])
+            if e.writes:
+                changed.add(op)
         elif _is_product(op):
             used = op.writes() | _fragment(op)
             writer = next((w for w in changed if used & w.writes()), None)

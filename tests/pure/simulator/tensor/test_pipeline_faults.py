@@ -213,9 +213,9 @@ def test_every_fault_is_named(kind: str, what: str, old: str, new: str) -> None:
     assert finding.related or kind in ("uninitialised-barrier", "out-of-bounds")
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 3])
 def test_faults_are_seen_by_chance_too(seed: int) -> None:
     """A third of the mutations under a random order of everything; copies in flight at the end may complete before it."""
-    for kind, what, old, new in MUTATIONS[seed::3]:
+    for kind, what, old, new in MUTATIONS[seed % 3 :: 3]:
         r, _ = launch(kernel().replace(old, new), numerics="fast", schedule="random", seed=seed)
         assert r.findings or kind == "leftover", what
