@@ -51,6 +51,8 @@ class AsyncOperation:
     """The CTA that held `row` at the issue (linear in the grid)."""
     bounds: list[tuple[Space, int, int]] = field(default_factory=list)
     """Per space touched: where the first of its extents starts and the last one stops; filled by `issue`."""
+    serial: int = -1
+    """Order of issue over the whole launch; filled by `issue`."""
 
 
 def _bounds(extents: list[Extent]) -> list[tuple[Space, int, int]]:
@@ -89,11 +91,14 @@ class AsyncQueue:
 
     def __init__(self) -> None:
         self.pending: list[AsyncOperation] = []
+        self.issued = 0
         self.completed = 0
 
     def issue(self, op: AsyncOperation) -> None:
         """Put `op` in flight."""
         op.bounds = _bounds([*op.reads, *op.writes])
+        op.serial = self.issued
+        self.issued += 1
         self.pending.append(op)
         for extent in op.reads:
             extent.space.mark_pending(extent.start, extent.stop, write=False)
