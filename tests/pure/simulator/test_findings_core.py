@@ -255,3 +255,13 @@ def test_a_jump_to_itself_is_a_deadlock():
     result = simulate(text, grid=1, block=32)
     assert not result.completed
     assert [(f.kind, str(f.where).rpartition(":")[2]) for f in result.findings] == [("deadlock", str(HEAD.count("\n") + 2))]
+
+
+def test_more_threads_at_a_barrier_than_it_counts():
+    text = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k() { bar.sync 1, 96; ret; }"""
+    found = simulate(text, grid=1, block=128, args=[]).findings[0]
+    assert (found.kind, found.message) == ("named-barrier", "128 threads arrive on barrier 1, which is used for 96 threads")
+    assert not simulate(text, grid=1, block=96, args=[]).findings
