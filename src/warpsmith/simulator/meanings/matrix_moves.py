@@ -21,16 +21,18 @@ __all__: list[str] = []
 _LANE = np.arange(32)
 _ROW, _PAIR = _LANE // 4, _LANE % 4
 """Row of a lane in an 8x8 matrix, and its pair of neighbouring 16-bit elements."""
+_BITS = {"b8": 8, "b6x16_p32": 6, "b4x16_p64": 4}
+"""Bits of an element in memory: sixteen of them from the lowest bit of a row of 16 bytes on, the rest of which is padding."""
 
 
-def _rows(x: Lanes, address: NDArray[np.int64], count: int, space: str | None) -> NDArray[np.int64]:
-    """Return the row addresses `[matrix, row, C, W]` that lanes 0 … 8·count-1 of each warp give; they must be aligned to 16."""
+def _rows(x: Lanes, address: NDArray[np.int64], count: int, height: int = 8) -> NDArray[np.int64]:
+    """Return the row addresses `[matrix, row, C, W]` that the first height·count lanes of each warp give, aligned to 16."""
     given = x.warps(address)
-    used = x.active() & (np.arange(x.shape[1]) % 32 < 8 * count)
+    used = x.active() & (np.arange(x.shape[1]) % 32 < height * count)
     if ((address & 15) != 0)[used].any():
         x.machine.check.misaligned(x, x.machine.shared, address, 16, used & ((address & 15) != 0))
-    rows = np.moveaxis(given[..., : 8 * count], -1, 0)
-    return rows.reshape(count, 8, *rows.shape[1:])
+    rows = np.moveaxis(given[..., : height * count], -1, 0)
+    return rows.reshape(count, height, *rows.shape[1:])
 
 
 def _per_lane(x: Lanes, rows: NDArray[np.int64], row: NDArray[np.intp], offset: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -42,11 +44,11 @@ def _per_lane(x: Lanes, rows: NDArray[np.int64], row: NDArray[np.intp], offset: 
 def ldmatrix(m: Match) -> Function | Refused:
     """Load 8x8 matrices of 16-bit elements; each lane gets two neighbours of a row (with .trans: of a column)."""
     if "m8n8" not in m.mnemonic:
-        return refuse("its 8-bit and narrower forms are not modelled")
+        return _load_bytes(m)
     count, trans, space = int(str(m["num"])[1:]), bool(m.get("trans")), space_of(m)
 
     def run(x: Lanes, d: Any, address: NDArray[np.int64]) -> None:
-        matrices = _rows(x, np.broadcast_to(address, x.shape), count, space)
+        matrices = _rows(x, np.broadcast_to(address, x.shape), count)
         for i, dest in enumerate(d if isinstance(d, list) else [d]):
             rows = matrices[i]
             if trans:
@@ -62,15 +64,58 @@ def ldmatrix(m: Match) -> Function | Refused:
     return run
 
 
+def _load_bytes(m: Match) -> Function | Refused:
+    """Load matrices of 8-bit elements, or of 6 or 4 bits that end up in the low bits of a byte.
+
+    m8n16: a lane gets four neighbours of row lane / 4. m16n16 (always transposed): its two registers get four neighbours of
+    columns lane / 4 and lane / 4 + 8, that is, the fragment of an 8-bit A of mma. (Figures 105 and 106 of the manual.)
+    """
+    bits = _BITS.get(m.mnemonic.rpartition(".")[2])
+    if bits is None:
+        return refuse("its form that extends signed 4-bit elements is not modelled")
+    tall = "m16n16" in m.mnemonic
+    count, space, height = int(str(m["num"])[1:]), space_of(m), 16 if tall else 8
+    rows_of = [4 * _PAIR + k for k in range(4)] if tall else [_ROW]
+
+    def run(x: Lanes, d: Any, address: NDArray[np.int64]) -> None:
+        dests = d if isinstance(d, list) else [d]
+        matrices = _rows(x, np.broadcast_to(address, x.shape), count, height)
+        for i, dest in enumerate(dests):
+            rows = matrices[i * count // len(dests)]
+            loaded = [x.load_items(space, _per_lane(x, rows, row, 0 * row), 16) for row in rows_of]
+            if tall:
+                parts = [_element(part, bits, _ROW + 8 * (i % 2)) for part in loaded]
+            else:
+                parts = [_element(loaded[0], bits, 4 * _PAIR + k) for k in range(4)]
+            x.put(dest, np.ascontiguousarray(np.stack([p[0] for p in parts], axis=-1)).view(np.uint32)[..., 0])
+            undefined = [p[1] for p in parts if p[1] is not None]
+            if undefined:
+                x.put_undefined(dest, np.logical_or.reduce(undefined))
+
+    return run
+
+
+def _element(row: tuple[NDArray[np.uint8], Any], bits: int, column: NDArray[np.intp]) -> tuple[NDArray[np.uint8], Any]:
+    """Return each lane's element in `column` of its row `[C, T, 16]` as a byte, and whether it is undefined (None: none)."""
+    data, flags = row
+    threads = np.arange(data.shape[1])
+    bit = bits * column[threads % 32]
+    first, last = bit // 8, (bit + bits - 1) // 8
+    pair = data[:, threads, first].astype(np.uint16) | data[:, threads, last].astype(np.uint16) << np.uint16(8)
+    value = pair >> (bit % 8).astype(np.uint16) & np.uint16((1 << bits) - 1)
+    undefined = None if flags is None else flags[:, threads, first] | flags[:, threads, last]
+    return value.astype(np.uint8), undefined
+
+
 @machine("stmatrix")
-def stmatrix(m: Match) -> Function | Refused:
-    """Store 8x8 matrices of 16-bit elements."""
+def stmatrix(m: Match) -> Function:
+    """Store 8x8 matrices of 16-bit elements, or 16x8 ones of 8 bits."""
     if "m8n8" not in m.mnemonic:
-        return refuse("its 8-bit form is not modelled")
+        return _store_bytes(m)
     count, trans, space = int(str(m["num"])[1:]), bool(m.get("trans")), space_of(m)
 
     def run(x: Lanes, address: NDArray[np.int64], source: Any) -> None:
-        matrices = _rows(x, np.broadcast_to(address, x.shape), count, space)
+        matrices = _rows(x, np.broadcast_to(address, x.shape), count)
         for i in range(count):
             rows, value = matrices[i], np.broadcast_to(np.asarray(source[i]), x.shape).astype(np.uint32)
             if not trans:
@@ -79,6 +124,21 @@ def stmatrix(m: Match) -> Function | Refused:
             for k in (0, 1):
                 half = (value >> np.uint32(16 * k)).astype(np.uint16)
                 x.store(space, _per_lane(x, rows, 2 * _PAIR + k, 2 * _ROW), half[..., None].view(np.uint8))
+
+    return run
+
+
+def _store_bytes(m: Match) -> Function:
+    """Store 16x8 matrices of 8-bit elements, held as accumulators are (two rows, two columns a lane), one column a row."""
+    count, space = int(str(m["num"])[1:]), space_of(m)
+
+    def run(x: Lanes, address: NDArray[np.int64], source: Any) -> None:
+        matrices = _rows(x, np.broadcast_to(address, x.shape), count)
+        for i in range(count):
+            value = np.broadcast_to(np.asarray(source[i]), x.shape).astype(np.uint32)
+            for k in range(4):
+                byte = (value >> np.uint32(8 * k)).astype(np.uint8)
+                x.store(space, _per_lane(x, matrices[i], 2 * _PAIR + k % 2, _ROW + 8 * (k // 2)), byte[..., None])
 
     return run
 

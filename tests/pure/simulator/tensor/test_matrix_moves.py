@@ -73,16 +73,11 @@ def test_a_row_address_must_be_aligned(run: Any) -> None:
     assert "which is no multiple of 16" in finding.message
 
 
-def test_byte_forms_are_refused_by_name(run: Any) -> None:
-    body = LOAD + " ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0,%r1}, [%r52];"
-    with pytest.raises(CapabilityError, match=r"8-bit and narrower forms are not modelled"):
-        run(
-            body,
-            np.zeros(1, np.uint32),
-            np.zeros(512, np.uint8),
-            parameters=".param .u64 out, .param .u64 in",
-            target="sm_100a",
-        )
+def test_signed_four_bit_elements_are_refused_by_name(run: Any) -> None:
+    body = LOAD + " ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4 {%r0}, [%r52];"
+    parameters, nothing = ".param .u64 out, .param .u64 in", np.zeros(512, np.uint8)
+    with pytest.raises(CapabilityError, match=r"its form that extends signed 4-bit elements is not modelled"):
+        run(body, np.zeros(1, np.uint32), nothing, parameters=parameters, target="sm_100a", version="9.4")
 
 
 @pytest.mark.parametrize(("a_layout", "b_layout"), [("row", "col"), ("row", "row"), ("col", "col"), ("col", "row")])
