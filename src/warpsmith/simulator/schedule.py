@@ -81,6 +81,13 @@ def _behind_another(c: Cohort, ready: list[Cohort], blocks: list[Block]) -> bool
     return any((o.turns // QUANTUM, program_time(blocks, o)) < now for o in others)
 
 
+def _piece(c: Cohort, mask: NDArray[np.bool_]) -> Cohort:
+    """Return the lanes `mask` of a cohort that is about to run, in the same state."""
+    out = c.part(mask)
+    out.timed_out, out.released = c.timed_out, c.released
+    return out
+
+
 def _lanes_of(c: Cohort, warps: int) -> NDArray[np.bool_]:
     """Return the threads `[C, T]` of a cohort's rectangle whose warps are in a bit set as of `Cohort.warp_bits`."""
     c0, c1, t0, t1 = c.rect
@@ -184,8 +191,8 @@ class Random:
         free = chosen.active() & _lanes_of(chosen, ~others)
         rest = chosen.active() & ~free
         ready.remove(chosen)
-        ready.append(chosen.part(rest))
-        return chosen.part(free)
+        ready.append(_piece(chosen, rest))
+        return _piece(chosen, free)
 
     def _split(self, ready: list[Cohort], c: Cohort) -> Cohort:
         """Now and then let some warps of a cohort go first."""
@@ -202,8 +209,8 @@ class Random:
         rest = active & ~first
         if not first.any() or not rest.any():
             return c
-        ready.append(c.part(rest))
-        return c.part(first)
+        ready.append(_piece(c, rest))
+        return _piece(c, first)
 
     def polls(self, steps: int) -> bool:
         """Look with one chance in four: what a completion has released may go on before the next one."""
