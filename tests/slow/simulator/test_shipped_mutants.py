@@ -193,7 +193,7 @@ def verdict(mutant: Mutant) -> tuple[str, list[str]]:
 def test_every_mutant_is_found(name: str) -> None:
     how, findings = verdict(mutants(name.partition(":")[0])[name])
     assert (how == "silent") == (name in EQUIVALENT or name in NOT_MODELLED)
-    assert all("error[" in f for f in findings)
+    assert all("error[" in f or "portability[uninitialised-barrier]" in f for f in findings)
 
 
 if __name__ == "__main__":
