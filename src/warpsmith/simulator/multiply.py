@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -29,14 +30,16 @@ def multiply(
     saturate: bool = False,
     wgmma: bool = False,
     volta_shape: bool = False,
-    sparse: bool = False,
+    sparse: Literal["", "met", "spread"] = "",
 ) -> NDArray[Any]:
     """Return A·B + C for operand values (see `operand_values`); `types` are those of D, A, B, C. Leading axes are a batch.
 
-    f16 results are float32 values that f16 holds. `sparse`: `a` and `b` are the stored half of A and what it meets in B.
+    f16 results are float32 values that f16 holds. `sparse`: `a` is what is stored of A and `b` what each row "met" in B, or
+    `a` is "spread" over twice the depth with zeros between.
     """
     d_type, a_type, b_type, c_type = types
-    machine.counters.tensor_flops += 2 * int(np.prod(a.shape[:-1], dtype=np.int64)) * a.shape[-1] * b.shape[-1]
+    depth = a.shape[-1] // (2 if sparse == "spread" else 1)
+    machine.counters.tensor_flops += 2 * int(np.prod(a.shape[:-1], dtype=np.int64)) * depth * b.shape[-1]
     if a_type in INTEGERS:
         return tensorcore.integer(a, b, c, saturate=saturate)
     if machine.numerics == "fast":
@@ -56,4 +59,6 @@ def multiply(
         f"{'sparse ' if sparse else ''}{a_type} tensor cores", "published model",
         f"truncated fused dot products: {rule.block} {terms}, {rule.fraction} bits below the largest exponent",
     )  # fmt: skip
+    if sparse == "spread":  # as many stored products a block; zeros change no sum, nor the exponent it is aligned to
+        rule = replace(rule, block=2 * rule.block)
     return tensorcore.exact(a, b, c, rule)

@@ -111,6 +111,22 @@ def sparse_product(
 
     Each row meets the elements of B that it names: those it leaves out take no part, infinities and NaNs among them.
     """
+    spread = _spread(a, b, columns)
+    if spread is not None:
+        return multiply(machine, spread, b, c, types, saturate=saturate, wgmma=wgmma, sparse="spread")
     met = np.take_along_axis(b[..., None, :, :], columns[..., None], axis=-2)
     third = None if c is None else c[..., None, :]
-    return multiply(machine, a[..., None, :], met, third, types, saturate=saturate, wgmma=wgmma, sparse=True)[..., 0, :]
+    return multiply(machine, a[..., None, :], met, third, types, saturate=saturate, wgmma=wgmma, sparse="met")[..., 0, :]
+
+
+def _spread(a: NDArray[Any], b: NDArray[Any], columns: NDArray[np.intp]) -> NDArray[Any] | None:
+    """Return A with its zeros, or None where a product with them would differ from none at all.
+
+    That is so if B holds infinities or NaNs, or two stored elements of a row claim one column.
+    """
+    if not np.isfinite(b).all():
+        return None
+    full, taken = np.zeros((*a.shape[:-1], b.shape[-2]), a.dtype), np.zeros((*a.shape[:-1], b.shape[-2]), np.bool_)
+    np.put_along_axis(full, columns, a, axis=-1)
+    np.put_along_axis(taken, columns, np.bool_(True), axis=-1)
+    return full if np.count_nonzero(taken) == a.size else None

@@ -152,8 +152,9 @@ def test_unordered_indices_have_a_meaning_without_the_qualifier_only(run: Any) -
     got, r = crafted(run, "sp", stored, 0b0011, b)
     assert (got == 4 * (1 * 1000 + 2 * 1)).all()
     assert not any(level == "not modelled" for level, _ in r.fidelity.notes.values())
-    for variant, code in ((ORDERED, 0b0011), ("sp", 0b0101)):
-        _, r = crafted(run, variant, stored, code, b)
+    for variant, code, sum_ in ((ORDERED, 0b0011, 4 * 1002), ("sp", 0b0101, 4 * 30)):
+        got, r = crafted(run, variant, stored, code, b)
+        assert (got == sum_).all()
         assert r.fidelity.notes["metadata of sparse f16 operands"][0] == "not modelled"
 
 
@@ -176,6 +177,31 @@ def test_a_block_holds_as_many_stored_products_as_a_dense_one(run: Any) -> None:
         got = np.zeros((16, 8), np.float32)
         got[where] = out[..., None].view(np.float32)
         assert (got == 1).all()
+
+
+@pytest.mark.parametrize("mnemonic", ["m16n8k32.row.col.f32.f16.f16.f32", "m16n8k32.row.col.f16.f16.f16.f16"])
+def test_an_infinity_elsewhere_changes_no_bit(run: Any, mnemonic: str) -> None:
+    """Sums of tiny, zero and large products are the same bits whether some other column of B is finite or not."""
+    rng = np.random.default_rng(6)
+    A = (rng.standard_normal((16, 32)) * 2.0 ** rng.integers(-20, 1, (16, 32))).astype(np.float16)
+    B = (rng.standard_normal((32, 8)) * 2.0 ** rng.integers(-20, 1, (32, 8))).astype(np.float16)
+    B[rng.integers(0, 4, B.shape) == 0] = 0
+    B[:, 2] = 0
+    dtype = DTYPES[mnemonic.rpartition(".")[2]]
+    C = (rng.standard_normal((16, 8)) * 2.0 ** rng.integers(-20, 1, (16, 8)) * rng.integers(0, 2, (16, 8))).astype(dtype)
+    _, stored, metadata = compress(rng, A, "f16")
+    e = metadata_registers(rng, metadata, 32, 16, 0)[None]
+    where = accumulator(16, 8, 8 * C.dtype.itemsize)
+    results = []
+    for last in (1, np.inf):
+        B[:, 7] = last
+        parts = [fill(stored, operand_a(16, 16, 16)), fill(B, operand_b(32, 8, 16)), fill(C, where), e]
+        out, _ = multiply(run, ORDERED, mnemonic, "sm_90", parts, 0, numerics="exact")
+        got = np.zeros((16, 8), dtype)
+        got[where] = out[..., None].view(dtype)
+        results.append(got)
+    assert results[0][:, :7].tobytes() == results[1][:, :7].tobytes()
+    assert not np.isfinite(results[1][:, 7]).any()
 
 
 def test_a_selector_without_meaning_is_refused(run: Any) -> None:
