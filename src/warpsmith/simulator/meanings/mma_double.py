@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["double_product"]
 
 
-def double_product(a: F64, b: F64, c: F64) -> F64:
-    """Return A·B + C of `a[i, m, k]`, `b[i, k, n]`, `c[i, m, n]`; every step is rounded to nearest."""
+def double_product(a: F64, b: F64, c: F64, rounding: str = "rn") -> F64:
+    """Return A·B + C of `a[i, m, k]`, `b[i, k, n]`, `c[i, m, n]`; every step is rounded as said."""
     total = c
     with np.errstate(all="ignore"):
         for k in range(a.shape[-1]):
-            total = fused(a[..., k, None], b[..., k, None, :], total, "rn")
+            total = fused(a[..., k, None], b[..., k, None, :], total, rounding)
     return total

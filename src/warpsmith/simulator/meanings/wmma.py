@@ -123,8 +123,7 @@ def store(m: Match) -> Function:
 def mma(m: Match) -> Function | Refused:
     """Compute D = A·B + C on fragments."""
     words = m.mnemonic.split(".")
-    if any(w in words for w in ("rz", "rm", "rp")):
-        return refuse("directed rounding is not modelled")
+    rounding = next((w for w in words if w in ("rz", "rm", "rp")), "rn")
     shape = _shape(m)
     found = [w for w in words if w in _WIDTHS]
     d_type, a_type, b_type, c_type = found[:4] if len(found) >= 4 else (found[0], "f16", "f16", found[1])
@@ -146,7 +145,7 @@ def mma(m: Match) -> Function | Refused:
             left, right = sides[0].astype(np.int64), sides[1].astype(np.int64)
             product = (left.sum(-1)[..., None] + right.sum(-2)[..., None, :] - 2 * (left @ right) + sides[2]).astype(np.int32)
         elif a_type == "f64":
-            product = double_product(sides[0], sides[1], sides[2])
+            product = double_product(sides[0], sides[1], sides[2], rounding)
         else:
             product = multiply(x.machine, sides[0], sides[1], sides[2], types, saturate=saturate)
         where = _map("d", *_extent("d", shape), len(d), _WIDTHS[d_type])

@@ -1,5 +1,6 @@
 """Every declared elementwise form against exact scalar arithmetic, on edge and random values."""
 
+import itertools
 from functools import cache
 
 import numpy as np
@@ -106,6 +107,25 @@ def arithmetic(ref, opcode, words, name, codes, form):
     if opcode in integers:
         return ref.integer_op(opcode, words, name, codes)
     return ref.bit_op(opcode, words, name, codes, form.immediate)
+
+
+OUT_OF_BOUNDS = 0x7FF7
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+@pytest.mark.parametrize("relu", ["", ".relu"])
+def test_fma_with_a_factor_out_of_bounds(reference, kind, relu):
+    one = {"f16": 0x3C00, "bf16": 0x3F80}[kind]
+    values = [OUT_OF_BOUNDS, OUT_OF_BOUNDS | 0x8000, OUT_OF_BOUNDS - 1, 0x7FFF, 0x7F81, one, one | 0x8000, 0, 0x8000, 0x7C00]
+    codes = [np.array(x, np.uint16) for x in zip(*itertools.product(values, repeat=3), strict=True)]
+    words = [w for w in f"rn{relu}.{kind}".split(".") if w]
+    rows = zip(*(c.tolist() for c in codes), strict=True)
+    want = [0 if OUT_OF_BOUNDS in r[:2] else int(reference.float_op("fma", words, kind, list(r))) for r in rows]
+    form = next(f for f in forms()["fma"] if f.mnemonic == f"fma.rn.oob{relu}.{kind}")
+    assert evaluate(form, codes)[0].tolist() == want
+    pairs = [c.astype(np.uint32) << 16 | c[::-1] for c in codes]
+    packed = next(f for f in forms()["fma"] if f.mnemonic == f"fma.rn.oob{relu}.{kind}x2")
+    assert evaluate(packed, pairs)[0].tolist() == [w << 16 | v for w, v in zip(want, want[::-1], strict=True)]
 
 
 def mixed(ref, opcode, words, name, codes):

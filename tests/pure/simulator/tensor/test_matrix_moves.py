@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -102,6 +104,35 @@ def test_wmma(run: Any, shape: str, a_layout: str, b_layout: str) -> None:
     assert r.completed
     assert [str(f) for f in r.findings] == []
     assert (out == A.astype(np.float32) @ B.astype(np.float32) + C).all()
+
+
+def rounded(exact: Fraction, mode: str) -> float:
+    """The f64 of an exact value in a directed mode; float() of a fraction rounds to nearest."""
+    near = float(exact)
+    below = near if Fraction(near) <= exact else math.nextafter(near, -math.inf)
+    above = near if Fraction(near) >= exact else math.nextafter(near, math.inf)
+    return {"rn": near, "rm": below, "rp": above, "rz": below if exact > 0 else above}[mode]
+
+
+@pytest.mark.parametrize("mode", ["", "rn", "rz", "rm", "rp"])
+def test_wmma_of_doubles(run: Any, mode: str) -> None:
+    rng = np.random.default_rng(5)
+    A, B, C = rng.standard_normal((8, 4)), rng.standard_normal((4, 8)), rng.standard_normal((8, 8))
+    body = f""" .reg .f64 %v<6>; ld.param.u64 %rd1, [pa]; ld.param.u64 %rd2, [pb]; ld.param.u64 %rd3, [pc];
+ wmma.load.a.sync.aligned.row.m8n8k4.global.f64 {{%v0}}, [%rd1];
+ wmma.load.b.sync.aligned.row.m8n8k4.global.f64 {{%v1}}, [%rd2];
+ wmma.load.c.sync.aligned.row.m8n8k4.global.f64 {{%v2,%v3}}, [%rd3];
+ wmma.mma.sync.aligned.row.row.m8n8k4{mode and "."}{mode}.f64.f64.f64.f64 {{%v4,%v5}}, {{%v0}}, {{%v1}}, {{%v2,%v3}};
+ wmma.store.d.sync.aligned.row.m8n8k4.global.f64 [%out], {{%v4,%v5}};"""
+    out = np.zeros((8, 8))
+    parameters = ".param .u64 out, .param .u64 pa, .param .u64 pb, .param .u64 pc"
+    r = run(body, out, A, B, C, parameters=parameters, target="sm_80")
+    assert r.completed
+    for i, j in np.ndindex(8, 8):
+        total = float(C[i, j])
+        for k in range(4):
+            total = rounded(Fraction(float(A[i, k])) * Fraction(float(B[k, j])) + Fraction(total), mode or "rn")
+        assert out[i, j] == total
 
 
 def test_wmma_of_bits(run: Any) -> None:
