@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-_UNMODELLED = ("ignore_oob", "report", "multicast::cluster::32b", "cp_mask")
+_UNMODELLED = ("ignore_oob", "report", "multicast::cluster::32b")
 
 
 def _refused(m: Match) -> Refused | None:
@@ -65,7 +65,8 @@ def bulk(m: Match) -> Function | Refused:
             else:
                 target = span_of(x, lane, spaces["d"], lane.at(v["d"]), size)
                 if target is not None:
-                    _to_global(x, lane, source, target, size, op)
+                    bits = lane.at(v["mask"]) & 0xFFFF if "mask" in v else 0xFFFF
+                    _to_global(x, lane, source, target, size, op, bits)
 
     return run
 
@@ -114,8 +115,11 @@ def _to_shared(
 
 
 def _to_global(
-    x: Lanes, lane: Lane, source: tuple[Space, int], target: tuple[Space, int], size: int, reduction: tuple[str, str] | None
-) -> None:
+    x: Lanes, lane: Lane, source: tuple[Space, int], target: tuple[Space, int], size: int,
+    reduction: tuple[str, str] | None, bits: int,
+) -> None:  # fmt: skip
+    """Issue a copy out of shared memory; bit i of `bits` (`.cp_mask`) says whether byte i of each 16 is copied."""
+    kept = np.array([bits >> i & 1 for i in range(16)], np.bool_)
     kind = "cp.async.bulk" if reduction is None else "cp.reduce.async.bulk"
 
     def read(_: Machine) -> Any:
@@ -124,8 +128,11 @@ def _to_global(
 
     def write(machine: Machine, held: Any) -> None:
         data, flags = held
-        _put(data, flags, target, size, reduction)
-        machine.counters.bytes[kind] += size
+        if bits == 0xFFFF:
+            _put(data, flags, target, size, reduction)
+        else:
+            _put_kept(data, flags, target, np.resize(kept, size))
+        machine.counters.bytes[kind] += size // 16 * bits.bit_count()
 
     two_step(
         x,
@@ -134,8 +141,17 @@ def _to_global(
         read,
         write,
         [Extent(source[0], source[1], source[1] + size)],
-        [Extent(target[0], target[1], target[1] + size)],
+        [Extent(target[0], a, b) for a, b in _written(target[1], size, bits)],
     )
+
+
+def _written(start: int, size: int, bits: int) -> list[tuple[int, int]]:
+    """Return the runs of bytes that a copy of `size` bytes to `start` writes."""
+    if bits == 0xFFFF:
+        return [(start, start + size)]
+    edges = [i for i in range(17) if (bits >> i & 1) != (bits << 1 >> i & 1)]
+    runs = list(zip(edges[::2], edges[1::2], strict=True))
+    return [(at + first, at + stop) for at in range(start, start + size, 16) for first, stop in runs]
 
 
 def _never(_: Machine) -> None:
@@ -157,6 +173,14 @@ def _put(data: Any, flags: Any, target: tuple[Space, int], size: int, reduction:
     op, element = reduction
     width = {"16": 2, "32": 4, "64": 8}[element[-2:]]
     reduce_into(space, np.arange(at, at + size, width), data.reshape(-1, width), element, op)
+
+
+def _put_kept(data: Any, flags: Any, target: tuple[Space, int], kept: Any) -> None:
+    """Write the bytes that `kept` chooses, one flag a byte."""
+    space, at = target
+    place = slice(at, at + kept.size)
+    space.data[place][kept] = data[kept]
+    space.shadow[place][kept] |= flags[kept]
 
 
 @machine("cp.async.bulk.prefetch")

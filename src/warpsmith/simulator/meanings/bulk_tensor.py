@@ -34,7 +34,7 @@ def _mode(m: Match) -> str:
 
 
 def _refused(m: Match) -> Refused | None:
-    for word in ("cta_group::2", "report", "multicast::cluster::32b", "im2col_no_offs::w", "im2col::w"):
+    for word in ("report", "multicast::cluster::32b", "im2col_no_offs::w", "im2col::w"):
         if word in m.mnemonic:
             return refuse(f"`.{word}` is not modelled")
     return None
@@ -48,6 +48,7 @@ def tensor(m: Match) -> Function | Refused:
     names = tuple(slot.name for slot in m.operands)
     spaces = {slot.name: slot.space for slot in m.operands if slot.kind == "address"}
     mode, words = _mode(m), m.mnemonic.split(".")
+    paired = "cta_group::2" in m.mnemonic
     reduction = next((w for w in words if w in ("add", "min", "max", "inc", "dec", "and", "or", "xor")), None)
     dimensions = next(int(w[0]) for w in words if w in ("1d", "2d", "3d", "4d", "5d"))
 
@@ -60,7 +61,7 @@ def tensor(m: Match) -> Function | Refused:
             offsets = [lane.at(o) for o in v["o"]] if v.get("o") is not None else []
             rows = _rows(f, [lane.at(c) for c in v["m"][1]], offsets, mode)
             if "mbar" in v:
-                _load(x, lane, v, spaces, f, rows)
+                _load(x, lane, v, spaces, f, rows, paired=paired)
             else:
                 _store(x, lane, v, spaces, f, rows, reduction)
 
@@ -115,7 +116,9 @@ def _bad_map(x: Lanes, lane: Lane, message: str) -> None:
     )
 
 
-def _load(x: Lanes, lane: Lane, v: dict[str, Any], spaces: dict[str, str | None], f: TensorMapFields, rows: Rows) -> None:
+def _load(
+    x: Lanes, lane: Lane, v: dict[str, Any], spaces: dict[str, str | None], f: TensorMapFields, rows: Rows, *, paired: bool
+) -> None:
     size = len(rows.offsets) * inner_bytes(f)
     target = _box(x, lane, spaces["d"], lane.at(v["d"]), size, f)
     if target is None:
@@ -126,7 +129,9 @@ def _load(x: Lanes, lane: Lane, v: dict[str, Any], spaces: dict[str, str | None]
     if barrier is None:
         return
     shared, width = x.machine.shared, x.machine.shared.row
-    for to, at in destinations(x, lane, v.get("mask"), target, barrier):
+    if v.get("mask") is None and not _signals_own(x, lane, target, barrier, paired=paired):
+        return
+    for to, at in destinations(x, lane, v.get("mask"), target, barrier, paired=paired):
         copy = AsyncOperation("cp.async.bulk.tensor", _never, lane.row, x.place, who(x, lane))
         copy.writes = [Extent(shared, to, to + size)]
         signals = watch(x, lane, at, copy)
@@ -143,6 +148,22 @@ def _load(x: Lanes, lane: Lane, v: dict[str, Any], spaces: dict[str, str | None]
         copy.complete = complete
         claim(x, lane, copy)
         x.issue(copy)
+
+
+def _signals_own(x: Lanes, lane: Lane, target: int, barrier: int, *, paired: bool) -> bool:
+    """Report a barrier that lies neither in the destination's CTA nor (with `.cta_group::2`) in its peer."""
+    width, first = x.machine.shared.row, int(x.machine.cluster_first[lane.row])
+    there, here = barrier // width - first, target // width - first
+    if there == here or (paired and there == here ^ 1):
+        return True
+    x.finding(
+        "out-of-bounds",
+        f"a tensor copy to CTA {here} of the cluster signals an mbarrier of CTA {there}",
+        lanes=lane.mask,
+        stop=True,
+        repair="Signal a barrier of the CTA that receives the box, or with .cta_group::2 one of its peer (rank ^ 1).",
+    )
+    return False
 
 
 def _box(x: Lanes, lane: Lane, space: str | None, address: int, size: int, f: TensorMapFields) -> int | None:

@@ -309,3 +309,34 @@ D:
     r = run(body.replace("wait_group.read 0", "wait_group.read 1"), out[:1], data, parameters=IN)
     assert [f.kind for f in r.findings] == ["leftover"]
     assert r.findings[0].message == "cta (0,0,0) ended while `cp.async.bulk (reading)` still accesses its shared memory"
+
+
+MASKED = (
+    HEAD
+    + """ ld.global.v4.b32 {%r10,%r11,%r12,%r13}, [%rd3]; st.shared.v4.b32 [%r4], {%r10,%r11,%r12,%r13};
+ fence.proxy.async.shared::cta; bar.sync 0; @%p1 bra D;
+ cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%out], [%r1], 512, MASK;
+ cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+D:
+"""
+)
+
+
+@pytest.mark.parametrize("mask", [0x0001, 0x8000, 0xA5F0, 0x7FFE, 0xFFFF, 0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_byte_mask_chooses_bytes_of_each_sixteen(run: Any, mask: int, seed: int) -> None:
+    data, out = np.random.default_rng(7).integers(0, 255, 512).astype(np.uint8), np.full(512, 255, np.uint8)
+    body = MASKED.replace("MASK", "%h1").replace("@%p1 bra D;", f"mov.b16 %h1, {mask}; @%p1 bra D;")
+    clean(run(body, out, data, parameters=IN, target="sm_100a", schedule="random", seed=seed))
+    assert out.tolist() == [int(b) if mask >> i % 16 & 1 else 255 for i, b in enumerate(data.tolist())]
+
+
+@pytest.mark.parametrize(("byte", "kinds"), [(3, ["async-read-before-complete"]), (4, [])])
+def test_only_the_bytes_of_the_mask_are_in_flight(run: Any, byte: int, kinds: list[str]) -> None:
+    """Before the wait, a byte that the mask leaves out can be read; one that it copies cannot."""
+    data, out = np.arange(512, dtype=np.uint8), np.full(512, 255, np.uint8)
+    body = MASKED.replace("MASK", "0x000f").replace(
+        " cp.async.bulk.commit_group;", f" ld.global.u8 %h2, [%out+{16 + byte}]; cp.async.bulk.commit_group;"
+    )
+    r = run(body, out, data, parameters=IN, target="sm_100a")
+    assert [f.kind for f in r.findings] == kinds

@@ -262,3 +262,75 @@ def test_interleaved_maps_are_refused(run: Any) -> None:
 def test_what_the_driver_refuses_is_refused_with_a_reason(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         TensorMap(np.zeros((64, 256), np.float16), **options)
+
+
+PAIRED = """ .shared .align 1024 .b8 buf[256]; .shared .align 8 .b64 bar;
+ mov.u32 %r1, buf; mov.u32 %r2, bar; mov.u64 %rd1, map; cvta.param.u64 %rd1, %rd1;
+ mov.u32 %r20, %cluster_ctarank; setp.ne.u32 %p1, %t, 0;
+ @!%p1 mbarrier.init.shared::cta.b64 [%r2], 1;
+ fence.mbarrier_init.release.cluster;
+ barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+ @%p1 bra W;
+{issue}
+W: {skip}
+V: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r2], 0;
+ @!%p2 bra V;
+E: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+ shl.b32 %r4, %t, 3; add.u32 %r5, %r1, %r4; mad.lo.u32 %r6, %r20, 256, %r4; cvt.u64.u32 %rd2, %r6; add.u64 %rd3, %out, %rd2;
+ ld.shared.b64 %rd5, [%r5]; st.global.b64 [%rd3], %rd5;
+ barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+"""
+GROUPED = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+
+
+@pytest.mark.parametrize("leader", [0, 1])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_pair_of_ctas_signals_one_barrier(run: Any, leader: int, seed: int) -> None:
+    """Each CTA of a pair loads its own box; the leader alone expects the bytes of both and waits."""
+    a, out = np.arange(16 * 16, dtype=np.uint16).reshape(16, 16), np.zeros((2, 256), np.uint8)
+    issue = f""" setp.ne.u32 %p3, %r20, {leader};
+ @!%p3 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 512;
+ mapa.shared::cluster.u32 %r22, %r2, {leader}; shl.b32 %r23, %r20, 3;
+ {GROUPED}.cta_group::2 [%r1], [%rd1, {{0, %r23}}], [%r22];"""
+    body = PAIRED.format(issue=issue, skip=f"setp.ne.u32 %p3, %r20, {leader}; @%p3 bra E;")
+    options = {"target": "sm_100a", "grid": 2, "cluster": (2, 1, 1), "schedule": "random", "seed": seed}
+    r = run(body, out, TensorMap(a, box=(8, 16)), parameters=MAP, **options)
+    assert r.completed, [str(f) for f in r.findings]
+    assert [str(f) for f in r.findings] == []
+    assert (out.view(np.uint16).reshape(16, 16) == a).all()
+
+
+@pytest.mark.parametrize(("group", "rank", "waiting"), [
+    (2, 0, {0: 512, 2: 256}), (2, 1, {1: 512, 3: 256}), (2, 2, {0: 512, 2: 256}), (1, 0, {0: 256, 1: 256, 3: 256}),
+])  # fmt: skip
+def test_a_multicast_signals_one_cta_of_each_pair(run: Any, group: int, rank: int, waiting: dict[int, int]) -> None:
+    """CTA 0 sends a box to CTAs 0, 1 and 3 of four; the barrier it names lies in CTA `rank`."""
+    a, out = np.arange(8 * 16, dtype=np.uint16).reshape(8, 16) + 1, np.zeros((4, 256), np.uint8)
+    expects = "".join(
+        f" setp.eq.u32 %p4, %r20, {r}; @%p4 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {n};\n"
+        for r, n in waiting.items()
+    )
+    issue = f"""{expects} setp.ne.u32 %p3, %r20, 0; mapa.shared::cluster.u32 %r22, %r2, {rank}; mov.b16 %h1, 11;
+ @!%p3 {GROUPED}.multicast::cluster.cta_group::{group} [%r1], [%rd1, {{0, 0}}], [%r22], %h1;"""
+    waits = "".join(f" setp.eq.u32 %p4, %r20, {r}; @%p4 bra V;\n" for r in waiting) + " bra E;"
+    zero = """ shl.b32 %r4, %t, 3; add.u32 %r5, %r1, %r4; mov.b64 %rd5, 0; st.shared.b64 [%r5], %rd5;
+ fence.proxy.async.shared::cta;
+"""
+    body = PAIRED.format(issue=issue, skip=waits).replace(" fence.mbarrier_init", zero + " fence.mbarrier_init")
+    r = run(body, out, TensorMap(a, box=(8, 16)), parameters=MAP, target="sm_100a", grid=4, cluster=(4, 1, 1))
+    assert r.completed, [str(f) for f in r.findings]
+    assert [str(f) for f in r.findings] == []
+    for cta, got in enumerate(out.view(np.uint16).reshape(4, 8, 16)):
+        assert (got == (a if cta in (0, 1, 3) else 0)).all()
+
+
+@pytest.mark.parametrize(("group", "rank"), [("", 1), (".cta_group::1", 1), (".cta_group::2", 2)])
+def test_a_barrier_of_a_cta_that_is_no_peer_is_named(run: Any, group: str, rank: int) -> None:
+    issue = f""" setp.ne.u32 %p3, %r20, 0; @%p3 bra W; mapa.shared::cluster.u32 %r22, %r2, {rank};
+ {GROUPED}{group} [%r1], [%rd1, {{0, 0}}], [%r22];"""
+    a, out = np.zeros((8, 16), np.uint16), np.zeros((4, 256), np.uint8)
+    body = PAIRED.format(issue=issue, skip="bra E;")
+    r = run(body, out, TensorMap(a, box=(8, 16)), parameters=MAP, target="sm_100a", grid=4, cluster=(4, 1, 1))
+    assert (r.findings[0].kind, r.findings[0].message) == (
+        "out-of-bounds", f"a tensor copy to CTA 0 of the cluster signals an mbarrier of CTA {rank}"
+    )  # fmt: skip
