@@ -42,9 +42,9 @@ def space_of(m: Match) -> str | None:
 def _new_features(m: Match) -> Refused | None:
     """Refuse what PTX 9.3 and later added and this simulator does not model."""
     for word in m.values:
-        if m.values[word] and ("multicast" in word or m.values[word] in ("layout::v1", "phase_type::conditional")):
+        if m.values[word] and ("multicast" in word or m.values[word] == "layout::v1"):
             return refuse(f"`{m.values[word] if isinstance(m.values[word], str) else word}` is not modelled")
-    if "multicast" in m.row.pattern or any(slot.pair is not None for slot in m.operands):
+    if "multicast" in m.row.pattern:
         return refuse("its PTX 9.3 and later form is not modelled")
     return None
 
@@ -229,14 +229,20 @@ def check_layout(m: Match) -> Refused:
 
 @sync("mbarrier.test_wait", "mbarrier.try_wait")
 def waiting(m: Match) -> Function | Refused:
-    """Test for a phase; `try_wait` parks until it completes, as the hardware suspends the thread."""
+    """Test for a phase; `try_wait` parks until it completes, as the hardware suspends the thread.
+
+    All barriers have layout v0: their primary and conditional phases are one, and the report of a completed phase
+    (predicate and value) is zero; before that the report is undefined.
+    """
     if (no := _new_features(m)) is not None:
         return no
     by_parity = ".parity" in m.row.pattern
     parks = m.row.pattern.startswith("mbarrier.try_wait")
     space = space_of(m)
+    has_value = any(slot.name == "v" for slot in m.operands)
 
-    def run(x: Lanes, p: Any, address: NDArray[np.int64], which: Any, hint: Any = None) -> Outcome:
+    def run(x: Lanes, done: Any, *operands: Any) -> Outcome:
+        p, reported, address, which = _results(done, operands, value=has_value)
         if by_parity:
             parity, phase = _lanes(x, which) & 1, None
         else:
@@ -254,15 +260,30 @@ def waiting(m: Match) -> Function | Refused:
             if (ok != lanes).any():
                 blocked.append(Waiting(barrier, lanes & ~ok, parity, phase))
         if not blocked or not parks or x.timed_out or _first_refusal(x, blocked):
-            x.put(p, passed)
+            _answer(x, p, reported, passed)
             return DONE
         if passed.any():
             mask, x.mask = x.mask, passed
-            x.put(p, passed)
+            _answer(x, p, reported, passed)
             x.mask = mask
         return Wait(PhaseWait(x, blocked), passed)
 
     return run
+
+
+def _results(done: Any, operands: tuple[Any, ...], *, value: bool) -> tuple[Any, list[Any], Any, Any]:
+    """Return the predicate, the places of the report, the address and the phase among the operands of a wait."""
+    p, *reported = done if isinstance(done, tuple) else (done,)
+    if value:
+        return p, [*reported, operands[0]], operands[1], operands[2]
+    return p, reported, operands[0], operands[1]
+
+
+def _answer(x: Lanes, p: Any, reported: list[Any], passed: Mask) -> None:
+    x.put(p, passed)
+    for place in reported:
+        x.put(place, 0)
+        x.put_undefined(place, ~passed)
 
 
 def _first_refusal(x: Lanes, blocked: list[Waiting]) -> bool:

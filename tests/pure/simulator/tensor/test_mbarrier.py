@@ -237,3 +237,54 @@ def test_multicast_arrivals_are_refused_by_name(run: Any) -> None:
     body = INIT.format(count=1) + " mov.b32 %r2, 1; mbarrier.arrive.shared::cluster.multicast::cluster::32b.b64 _, [%r1], %r2;"
     with pytest.raises(CapabilityError, match=r"its PTX 9\.3 and later form is not modelled"):
         run(body, np.zeros(32, np.uint32), target="sm_107f", version="9.4")
+
+
+@pytest.mark.parametrize(("phase", "results", "want"), [
+    ("parity.phase_type::conditional", "%p2", 1),
+    ("parity.phase_type::conditional.acquire.cta", "%p2", 1),
+    ("parity.phase_type::primary", "%p2|%p3", 1),
+    ("parity.phase_type::primary", "%p2|%p3, %v", 1),
+    ("phase_type::primary", "%p2|%p3, %v", 1),
+])  # fmt: skip
+@pytest.mark.parametrize("op", ["test_wait", "try_wait"])
+def test_a_barrier_of_layout_v0_has_one_phase_and_reports_nothing(
+    run: Any, op: str, phase: str, results: str, want: int
+) -> None:
+    """Its primary and conditional phases complete together; predicate and value of the report of a complete phase are zero."""
+    which = "0" if "parity" in phase else "%rd5"
+    body = (
+        " .reg .b8 %v; mov.b16 %h2, 7; cvt.u8.u16 %v, %h2; setp.eq.u32 %p3, %t, %t;\n"
+        + INIT.format(count=32)
+        + f""" mbarrier.arrive.shared::cta.b64 %rd5, [%r1];
+ bar.sync 0;
+W: mbarrier.{op}.{phase}.shared::cta.b64 {results}, [%r1], {which};
+ @!%p2 bra W;
+ selp.b32 %r9, 1, 0, %p2; {"@%p3 add.u32 %r9, %r9, 16;" if "|" in results else ""}
+ {"cvt.u32.u8 %r8, %v; shl.b32 %r8, %r8, 8; add.u32 %r9, %r9, %r8;" if "%v" in results else ""}
+"""
+        + STORE
+    )
+    out = np.zeros(32, np.uint32)
+    r = run(body, out, target="sm_90", version="9.3")
+    assert r.completed, [str(f) for f in r.findings]
+    assert [str(f) for f in r.findings] == []
+    assert out.tolist() == [want] * 32
+
+
+def test_the_report_of_a_phase_in_progress_is_undefined(run: Any) -> None:
+    body = (
+        " .reg .b8 %v;\n"
+        + INIT.format(count=1)
+        + """ mbarrier.test_wait.parity.phase_type::primary.shared::cta.b64 %p2|%p3, %v, [%r1], 0;
+ selp.b32 %r9, 1, 0, %p3;
+"""
+        + STORE
+    )
+    r = run(body, np.zeros(32, np.uint32), target="sm_90", version="9.3")
+    assert [f.kind for f in r.findings] == ["uninitialised-read"]
+
+
+def test_layout_v1_is_refused_by_name(run: Any) -> None:
+    body = INIT.format(count=1).replace("mbarrier.init.", "mbarrier.init.layout::v1.")
+    with pytest.raises(CapabilityError, match=r"`layout::v1` is not modelled"):
+        run(body, np.zeros(32, np.uint32), target="sm_90", version="9.3")
