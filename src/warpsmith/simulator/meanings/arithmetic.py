@@ -74,6 +74,7 @@ _MODIFIERS = frozenset((
     "wrap", "l", "r", "shiftamt", "pack", "po", "u2", "s2", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16", "add", "min",
     "max", "and", "or", "xor", "oob", "finite", "infinite", "number", "notanumber", "normal", "subnormal", "eq", "ne",
     "lt", "le", "gt", "ge", "ls", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan", "shr7", "shr15", "rs",
+    "scaled::n2::ue8m0",
 ))  # fmt: skip
 """Modifiers that these meanings know; a form with another is refused."""
 

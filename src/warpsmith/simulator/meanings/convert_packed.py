@@ -1,6 +1,7 @@
 """Conversions between packed registers: f16x2, bf16x2 and the 8-, 6- and 4-bit formats, and cvt.pack of integers.
 
-Stochastic rounding (`rs`) is refused: how its random bits are dealt out among the elements is not known here.
+With `.scaled::n2::ue8m0` the last operand holds a power of two for each element: conversions to bf16 multiply the converted
+value by it, those to s2f6 divide before they convert. Either is exact in float64, so one rounding follows.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.simulator.meanings import half
+from warpsmith.simulator.meanings.convert_fixed import to_fixed
+from warpsmith.simulator.meanings.convert_stochastic import stochastic
 from warpsmith.simulator.meanings.formats import FORMATS, Format, decode, encode
 from warpsmith.simulator.meanings.forms import Form
 from warpsmith.simulator.meanings.integer import dtype_of
@@ -26,6 +29,7 @@ F64 = NDArray[np.float64]
 Fn = Callable[..., None]
 _1, _16, _BELOW_HALF, _UPPER = np.uint32(1), np.uint32(16), np.uint32(0x7FFF), np.uint32(0xFFFF0000)
 _SMALL = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "ue8m0", "ue4m3")
+_SCALED = "scaled::n2::ue8m0"
 
 
 def handles(to: str, source: str) -> bool:
@@ -81,6 +85,8 @@ def _power_of_two(x: F64, mode: str, satfinite: bool) -> Array:
 
 def narrow(x: F64, fmt: Format, form: Form) -> Array:
     """Round float64 values to the codes of one element type."""
+    if fmt.name == "s2f6":
+        return to_fixed(x, form)
     mode, satfinite = form.rounding or "rn", "satfinite" in form
     if fmt.name == "ue8m0":
         return _power_of_two(x, mode, satfinite)
@@ -98,7 +104,7 @@ def packed(form: Form) -> Fn | Refused:
     """Build a conversion that writes or reads a packed or small register."""
     to, source = form.types[-2], form.types[-1]
     if form.rounding == "rs":
-        return refuse("stochastic rounding (.rs) is not modelled")
+        return stochastic(form)
     element = half.element_of(to)
     for kind in (element, half.element_of(source)):
         if kind not in FORMATS:
@@ -114,6 +120,18 @@ def packed(form: Form) -> Fn | Refused:
     def from_packed(out: Array, a: Array) -> None:
         out[...] = join([narrow(v, fmt, form) for v in unpack(a, source)], element, out.dtype)
 
+    def scaled(out: Array, *operands: Array) -> None:
+        *inputs, factors = operands
+        if source == "f32":
+            values = [np.asarray(x).astype(np.float64) for x in reversed(inputs)]
+        else:
+            values = unpack(inputs[0], source)
+        by = unpack(factors, "ue8m0x2")
+        values = [v / s if element == "s2f6" else v * s for v, s in zip(values, by, strict=True)]
+        out[...] = join([narrow(v, fmt, form) for v in values], element, out.dtype)
+
+    if _SCALED in form:
+        return scaled
     return from_f32 if source == "f32" else from_packed
 
 

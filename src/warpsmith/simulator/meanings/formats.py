@@ -50,6 +50,7 @@ def _table() -> dict[str, Format]:
         Format("e2m3", 6, 4, 0, 7.5, None),
         Format("e3m2", 6, 3, -2, 28.0, None),
         Format("e2m1", 4, 2, 0, 6.0, None),
+        Format("s2f6", 8, 7, 0, 127 / 64, None),  # fixed point: two's complement in units of 1/64
         Format("ue4m3", 8, 4, -6, 448.0, 0x7F, signed=False),
         Format("ue8m0", 8, 1, -127, 2.0**127, 0xFF, signed=False),
     ]
@@ -63,6 +64,8 @@ def _decode_small(fmt: Format, code: int) -> float:
     """Value of one code of a format of at most 8 bits."""
     if fmt.name == "ue8m0":
         return float("nan") if code == 0xFF else 2.0 ** (code - 127)
+    if fmt.name == "s2f6":
+        return (code - 256 if code & fmt.sign else code) / 64
     mantissa_bits = fmt.precision - 1
     sign = -1.0 if code & fmt.sign else 1.0
     magnitude = code & ~fmt.sign & ((1 << fmt.bits) - 1)

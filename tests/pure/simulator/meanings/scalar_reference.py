@@ -470,8 +470,8 @@ def small_value(code, name):
     return Fraction(mantissa + (1 << m)) * Fraction(2) ** (exponent - bias - m)
 
 
-def to_small(v, name, relu):
-    """Round to nearest even with finite saturation, by looking at every code."""
+def to_small(v, name, relu, mode):
+    """Round to nearest even or towards zero with finite saturation, by looking at every code."""
     e, m, _ = SMALL[name]
     finite = [(c, small_value(c, name)) for c in range(1 << (e + m))]
     finite = [(c, x) for c, x in finite if isinstance(x, Fraction)]
@@ -483,17 +483,61 @@ def to_small(v, name, relu):
     sign = v.negative << (e + m)
     if v.kind == "inf":
         return sign | largest
+    if mode == "rz":
+        return sign | max((p for p in finite if p[1] <= v.size), key=lambda p: p[1])[0]
     return sign | min(finite, key=lambda p: (abs(p[1] - v.size), p[0] & 1))[0]
 
 
-def from_small(code, name, to, relu, satfinite):
+def scale_of(code):
+    """A ue8m0 factor; None for NaN."""
+    return None if code == 0xFF else Fraction(2) ** (code - 127)
+
+
+def from_small(code, name, to, relu, satfinite, factor=Fraction(1)):
     e, m, _ = SMALL[name]
     x, negative = small_value(code & (1 << (e + m)) - 1, name), bool(code >> (e + m) & 1)
-    if x is None:
+    if x is None or factor is None:
         return CANONICAL[to]
     if relu and negative:
         return 0
-    return infinity(to, negative) - satfinite if x == "inf" else encode(x, negative, to)
+    r = infinity(to, negative) if x == "inf" else encode(x * factor, negative, to)
+    return r - (satfinite and r == infinity(to, negative))
+
+
+def from_fixed(code, relu, satfinite, factor):
+    """s2f6 times a factor as bf16."""
+    v = signed(code, 8)
+    if factor is None:
+        return CANONICAL["bf16"]
+    if relu and v < 0:
+        return 0
+    r = encode(Fraction(abs(v), 64) * factor, v < 0, "bf16")
+    return r - (satfinite and r == infinity("bf16", v < 0))
+
+
+def to_fixed(v, mode, relu, factor):
+    """A value divided by a factor as s2f6."""
+    if v.kind == "nan" or factor is None:
+        return 0x7F
+    if relu and v.negative:
+        return 0
+    if v.kind == "inf":
+        return 0x80 if v.negative else 0x7F
+    units = to_integer(v.size / factor * 64, v.negative, mode)
+    return min(units, 127) if not v.negative else -min(units, 128) & 0xFF
+
+
+def stochastic_bf16(code, random, words):
+    """f32 to bf16: away from zero where the discarded part, in units of 2^-16, and the random bits reach a whole unit."""
+    v = decode(code, "f32")
+    if v.kind == "nan":
+        return CANONICAL["bf16"]
+    if v.kind == "finite" and v.size:
+        quantum = Fraction(2) ** (max(power_below(v.size), -126) - 7)
+        units, rest = divmod(v.size, quantum)
+        assert (rest / quantum * 65536).denominator == 1
+        v = Value("finite", v.negative, (units + (rest / quantum * 65536 + random >= 65536)) * quantum)
+    return narrow_float(v, "bf16", words, "rn")
 
 
 def to_ue8m0(v, mode, satfinite):
@@ -597,6 +641,13 @@ def convert_packed(words, codes):
     to, source = words[-2], words[-1]
     relu = "relu" in words
     mode = next((w for w in words if w in ("rn", "rz", "rp")), "rn")
+    if "rs" in words:
+        return [stochastic_bf16(c, codes[2] >> 16 * i & 0xFFFF, words) for i, c in enumerate(codes[1::-1])], 16
+    factors = [Fraction(1)] * 2
+    if "scaled::n2::ue8m0" in words:
+        factors, codes = [scale_of(codes[-1] >> 8 * i & 0xFF) for i in (0, 1)], codes[:-1]
+    if source == "s2f6x2":
+        return [from_fixed(codes[0] >> 8 * i & 0xFF, relu, "satfinite" in words, factors[i]) for i in (0, 1)], 16
     if source == "f32":
         values = [decode(c, "f32") for c in reversed(codes)]
         for v in values:
@@ -610,13 +661,16 @@ def convert_packed(words, codes):
         element = source[:-2]
         bits = 4 if element == "e2m1" else 8
         return [
-            from_small(codes[0] >> bits * i & (1 << bits) - 1, element, to[:-2], relu, "satfinite" in words) for i in (0, 1)
+            from_small(codes[0] >> bits * i & (1 << bits) - 1, element, to[:-2], relu, "satfinite" in words, factors[i])
+            for i in (0, 1)
         ], 16
     element = to.removesuffix("x2")
+    if element == "s2f6":
+        return [to_fixed(v, mode, relu, f) for v, f in zip(values, factors, strict=True)], 8
     if element == "ue8m0":
         return [to_ue8m0(v, mode, "satfinite" in words) for v in values], 8
     if element in SMALL:
-        return [to_small(v, element, relu) for v in values], 4 if element == "e2m1" else 8
+        return [to_small(v, element, relu, mode) for v in values], 4 if element == "e2m1" else 8
     return [narrow_float(v, element, words, mode) for v in values], 16
 
 

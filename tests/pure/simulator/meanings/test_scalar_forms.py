@@ -19,8 +19,8 @@ FEW = {"set": 6, "setp": 12, **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin"
 
 @cache
 def forms():
-    """Forms of both architectures that have all between them."""
-    found = {(f.key, f.reads): f for arch in ("sm_90a", "sm_100a", "sm_120f") for f in scalar_forms(arch)}
+    """Forms of the architectures that have all between them."""
+    found = {(f.key, f.reads): f for arch in ("sm_90a", "sm_100a", "sm_107a", "sm_120f") for f in scalar_forms(arch)}
     out = {}
     for form in found.values():
         out.setdefault(form.mnemonic.split(".")[0], []).append(form)
