@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     F32 = NDArray[np.float32]
     F64 = NDArray[np.float64]
 
-__all__ = ["MIN_EXPONENT", "Rule", "exact", "fast", "integer", "rule_for"]
+__all__ = ["MIN_EXPONENT", "Rule", "exact", "fast", "integer", "round_sums", "rule_for"]
 
 Rounding = Literal["rz32", "rz_e8m13", "rne16"]
 
@@ -137,7 +137,7 @@ def _block(a: F32, b: F32, ea: NDArray[np.int16], eb: NDArray[np.int16], c: F32,
         total = _sum_double(a, b, scale)
     total += np.trunc(c * scale)
     total *= _power(largest.astype(np.int64) - rule.fraction)
-    c[...] = _round(total, rule.rounding)
+    c[...] = round_sums(total, rule.rounding)
 
 
 class _Scratch:
@@ -210,7 +210,7 @@ def _sum_double(a: F32, b: F32, scale: F64) -> F64:
     return total
 
 
-def _round(value: F64, rounding: Rounding) -> F32:
+def round_sums(value: F64, rounding: Rounding) -> F32:
     """Round float64 sums to the accumulator's format; NaN becomes the canonical one and −0 becomes +0."""
     if rounding == "rne16":
         half = value.astype(np.float16)

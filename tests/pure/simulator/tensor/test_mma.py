@@ -8,7 +8,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.fragments import accumulator, operand_a, operand_b
 
 F16 = [
@@ -164,11 +163,3 @@ def test_accumulation_is_truncated_as_on_hopper(run: Any) -> None:
     assert got[0, 0] == 1
     got[where] = multiply(run, mnemonic, "sm_90", parts, 4, numerics="fast")[..., None].view(np.float32)
     assert got[0, 0] > 1
-
-
-def test_block_scaling_is_refused_by_name(run: Any) -> None:
-    body = """mov.b32 %r0, 0; mov.b16 %h0, 0;
- mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0
-   {%f0,%f1,%f2,%f3}, {%r0,%r0,%r0,%r0}, {%r0,%r0}, {%f0,%f1,%f2,%f3}, %r0, {%h0,%h0}, %r0, {%h0,%h0};"""
-    with pytest.raises(CapabilityError, match=r"block scaling is not modelled"):
-        run(body, np.zeros(1, np.uint32), target="sm_120a", version="8.7")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["value_fault"]
 
 _REGISTERS_ONLY = frozenset(("mma", "wmma", "wgmma"))
+_SELECTORS = ("ida", "idb")
+"""Vectors of mma that are no fragments: the byte-id and thread-id of scale factors, which may be constants."""
 _VECTORS_OF_ONE = frozenset(("ld", "ldu", "st"))
 """Opcodes whose scalar may stand in braces."""
 
@@ -57,7 +59,7 @@ def _vector_fault(operand: VectorOperand, slot: OperandSlot, at: Context) -> str
 
 def _element_fault(element: Operand, slot: OperandSlot, at: Context, *, mixed: bool) -> str:
     if isinstance(element, Immediate):
-        if at.opcode in _REGISTERS_ONLY:
+        if at.opcode in _REGISTERS_ONLY and slot.name not in _SELECTORS:
             return "`{}` is no register, which matrix fragments are held in"
         return constant_fault(element, slot, at)
     if not isinstance(element, Name):
