@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from warpsmith.assembly.ptx.tree import BranchTargets, CallArguments, Instruction, Name, VectorOperand
+from warpsmith.assembly.ptx.tree import BranchTargets, CallArguments, Instruction, Name, Operand, VectorOperand
 from warpsmith.base.errors import InputError
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.simulator.lower_operands import OperandLowering
-from warpsmith.simulator.meanings.registry import Refused, build
+from warpsmith.simulator.meanings.registry import Built, Refused, build
+from warpsmith.simulator.meanings.scalar_video import BUILDERS as VIDEO
+from warpsmith.simulator.meanings.scalar_video import SELECTORS, Part, selected
 from warpsmith.simulator.program import (
     Call,
     Const,
@@ -32,7 +35,6 @@ from warpsmith.simulator.select import refused, select, where
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa import Match
     from warpsmith.simulator.lower_function import FunctionLowering
-    from warpsmith.simulator.meanings.registry import Built
 
 __all__ = ["InstructionLowering"]
 
@@ -167,6 +169,8 @@ class InstructionLowering:
         return out
 
     def _declared(self, s: Instruction) -> list[Operation] | Sync:
+        if s.opcode in VIDEO and any(isinstance(o, Name) and (o.minus or o.member in SELECTORS) for o in s.operands):
+            return [self._selected(s)]
         m = select(s, self.operands.width)
         key = (m.row.id, s.mnemonic)
         if key not in self.built:
@@ -179,6 +183,21 @@ class InstructionLowering:
             return Sync(op, -1)
         op.guard = self.guard(s)
         return [op]
+
+    def _selected(self, s: Instruction) -> Operation:
+        """Return a video instruction whose operands have selectors or signs: the words are read whole."""
+        parts = tuple(
+            Part(o.member if o.member in SELECTORS else "", o.minus) if isinstance(o, Name) else Part() for o in s.operands
+        )
+        whole: list[Operand] = [
+            replace(o, member="" if o.member in SELECTORS else o.member, minus=False) if isinstance(o, Name) else o
+            for o in s.operands
+        ]
+        plain = replace(s, operands=whole)
+        m = select(plain, self.operands.width)
+        op = self._with_operands(plain, m, Built("pure", selected(m, parts)))
+        op.guard = self.guard(s)
+        return op
 
     def _with_operands(self, s: Instruction, m: Match, built: Built) -> Operation:
         slots = m.operands

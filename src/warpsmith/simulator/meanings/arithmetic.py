@@ -17,6 +17,7 @@ from warpsmith.simulator.meanings import (
     integer,
     logic,
     mixed,
+    scalar_video,
     video,
 )
 from warpsmith.simulator.meanings.forms import ROUNDINGS, Form, form_of
@@ -32,6 +33,7 @@ Fn = Callable[..., Any]
 _SHARED = ("add", "sub", "mul", "mad", "fma", "div", "rem", "rcp", "sqrt", "abs", "neg", "min", "max", "testp", "copysign")
 _OWN: dict[str, Callable[[Form], Fn | Refused]] = {
     **integer.ONLY, **logic.BUILDERS, **extended.BUILDERS, **compare.BUILDERS, **approx.BUILDERS, **video.BUILDERS,
+    **scalar_video.BUILDERS,
     "cvt": convert.cvt,
 }  # fmt: skip
 _SAME_FOR_ALL = {"testp": float.testp, "copysign": float.copysign}
@@ -99,7 +101,4 @@ def build_form(form: Form) -> Fn | Refused:
 @pure(*_SHARED, *_OWN)
 def arithmetic(match: Match) -> Fn | Refused:
     """Build any elementwise instruction of these sections."""
-    form = form_of(match)
-    if reason := video.unmodelled(form, sum(slot.direction == "read" for slot in match.operands)):
-        return refuse(reason)
-    return build_form(form)
+    return build_form(form_of(match))

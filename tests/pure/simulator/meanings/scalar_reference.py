@@ -715,24 +715,77 @@ def video_step(base, words, a, b):
     return {"vadd": a + b, "vsub": a - b, "vabsdiff": abs(a - b), "vmin": min(a, b), "vmax": max(a, b)}[base]
 
 
-def video(opcode, words, codes):
-    """A video instruction without selectors."""
+def video_sources(codes, types, selectors):
+    """The integers that the sources of a scalar video instruction stand for."""
+    out = []
+    for code, type_, selector in zip(codes, types, selectors, strict=False):
+        width = {"": 32, "b": 8, "h": 16}[selector[:1]]
+        part = code >> width * int(selector[1:] or 0) & (1 << width) - 1
+        out.append(integer(part, f"{type_[0]}{width}"))
+    return out
+
+
+def video(opcode, words, codes, selectors=("", "", ""), minus=(False, False, False)):
+    """A video instruction; selectors of d, a and b and signs of a, b and c are for scalar ones."""
     types = [w for w in words if w in ("u32", "s32")]
     to, ta, tb = types if len(types) > 2 else ("u32", *types)
     second = next((w for w in words if w in ("add", "min", "max")), None)
     if opcode[-1] in "24":
         return video_lanes(opcode, words, codes, (to, ta, tb), second)
-    a, b = integer(codes[0], ta), integer(codes[1], tb)
+    if opcode == "vmad":
+        return video_multiply(words, codes, (ta, tb), selectors, minus)
+    a, b = video_sources(codes, (ta, tb), selectors[1:])
     if opcode in ("vshl", "vshr"):
         n = b & 31 if "wrap" in words else min(b, 32)
         r = a << n if opcode == "vshl" else a >> n
-    elif opcode == "vmad":
-        r = a * b + codes[2] + ("po" in words)
     else:
         r = video_step(opcode, words, a, b)
-    if "sat" in words:  # H200: unsigned results have a lower bound only
-        r = clamp(r, to) if to == "s32" else max(r, 0)
-    return r + (codes[2] if second else 0) & 0xFFFFFFFF
+    if "sat" in words:
+        r = video_saturate(opcode, r, to, selectors[0])
+    if second == "add":
+        return r + codes[2] & 0xFFFFFFFF
+    if second:
+        return video_pick(opcode, words, r, codes[2], ta if opcode == "vset" else to)
+    if selectors[0]:
+        width = 8 if selectors[0][0] == "b" else 16
+        at = width * int(selectors[0][1])
+        mask = (1 << width) - 1
+        return codes[2] & ~(mask << at) | (r & mask) << at
+    return r & 0xFFFFFFFF
+
+
+def video_saturate(opcode, r, to, selector):
+    """H200 and ptxas: unsigned words have a lower bound only, but for vshl, of 34 bits; parts an upper one of the bits."""
+    if selector and opcode not in ("vshl", "vshr"):
+        top = {"u": 255, "s": 127}[to[0]] if selector[0] == "b" else {"u": 65535, "s": 32767}[to[0]]
+        return min(r % (1 << 64), top)
+    if opcode == "vshl":
+        return clamp(integer(r % (1 << 34), "s34"), to)
+    return clamp(r, to) if to == "s32" else max(r, 0)
+
+
+def video_pick(opcode, words, r, c, to):
+    """H200: min and max compare 64-bit values, signed or unsigned as the result; sums are cut to a word and sign-extended."""
+    if opcode in ("vadd", "vsub") or (opcode in ("vshl", "vshr") and "sat" in words and to == "u32"):
+        r = integer(r & 0xFFFFFFFF, "s32")
+    name = to[0] + "64"
+    pick = min if "min" in words else max
+    return pick(integer(r % (1 << 64), name), integer(c, to)) & 0xFFFFFFFF
+
+
+def video_multiply(words, codes, types, selectors, minus):
+    """H200: vmad adds 64-bit values; c and whole factors count as signed."""
+    a, b = video_sources(codes, [t if s else "s32" for t, s in zip(types, selectors[1:], strict=True)], selectors[1:])
+    product = -a * b if minus[0] != minus[1] else a * b
+    c = integer(codes[2], "s32")
+    total = product + (-c if minus[2] else c) + ("po" in words)
+    signed = "s32" in types or minus[0] != minus[1] or minus[2]
+    scale = next((int(w[3:]) for w in words if w.startswith("shr")), 0)
+    if scale:
+        total = (total if signed else total % (1 << 64)) >> scale
+    if "sat" in words:
+        total = clamp(total, "s32" if signed else "u32")
+    return total & 0xFFFFFFFF
 
 
 def video_lanes(opcode, words, codes, types, second):
