@@ -11,11 +11,19 @@ from ptx_corpus import FILES as ALL_FILES
 from ptx_corpus import text_of
 from warpsmith import ptx
 from warpsmith.assembly.ptx.printer import print_module
+from warpsmith.assembly.ptx.tree import Function
 from warpsmith.dsl.kernel import Kernel
 from warpsmith.toolchain import compile_ptx
 
 # ptxas wants debug sections for `.target debug`, and a transpiled kernel has none
 FILES = [p for p in ALL_FILES if ".debug." not in p.name]
+
+
+def alone(text: str, kernel: str) -> str:
+    """Return the module without its other kernels."""
+    module = ptx.parse(text)
+    module.items = [i for i in module.items if not (isinstance(i, Function) and i.kind == "entry" and i.name != kernel)]
+    return print_module(module, locations=False)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.name}")
@@ -28,4 +36,9 @@ def test_same_code(path: Path) -> None:
         exec(compile(ptx.to_python(text, sugar=sugar), str(path), "exec"), space)
         for k in [k for k in space.values() if isinstance(k, Kernel)]:
             after = code_of(compile_ptx(k.ptx(loc=False), options=options).cubin)
-            assert after[f".text.{k.__name__}"] == before[f".text.{k.__name__}"], k.__name__
+            section = f".text.{k.__name__}"
+            if after[section] != before[section]:
+                # numbers of functions whose address is taken, and schedules, depend on the module's other kernels
+                assert after[section] == code_of(compile_ptx(alone(text, k.__name__), options=options).cubin)[section], (
+                    k.__name__
+                )
