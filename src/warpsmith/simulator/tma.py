@@ -28,6 +28,7 @@ __all__ = [
     "pieces",
     "rows_gather",
     "rows_im2col",
+    "rows_im2col_w",
     "rows_tiled",
 ]
 
@@ -115,6 +116,37 @@ def rows_im2col(f: TensorMapFields, coordinates: list[int], offsets: list[int]) 
         valid[i] = all(0 <= w < d for w, d in zip(where, f.dims[1:], strict=True))
         out[i] = sum(w * s for w, s in zip(where, f.strides, strict=True))
         _advance(position, f.lower, high, f.element_strides[1 : 1 + spatial])
+    out += coordinates[0] * f.bits // 8
+    return Rows(out, None if valid.all() else valid, *_inside(f, coordinates[0], f.channels))
+
+
+def rows_im2col_w(f: TensorMapFields, coordinates: list[int], halo: int, offset: int, pixels: int) -> Rows:
+    """Return `pixels` pixels of an im2col::w copy: along W, then the next image; the rest of the position stays (5.5.5).
+
+    `offset` (wOffset) moves the first pixel and both corners. Where the pixels of a halo (wHalo) come from and lie is
+    told by pictures only: raise `CapabilityError`.
+    """
+    if halo:
+        raise CapabilityError(f"simulator: tensor copies in im2col::w mode with a halo (wHalo = {halo}) are not modelled")
+    low, high = f.lower[0] + offset, f.dims[1] - 1 + f.upper[0] + offset
+    if offset > 31:
+        raise CapabilityError(
+            f"simulator: a tensor copy in im2col::w mode with wOffset = {offset} is not modelled; use 0 to 31"
+        )
+    if coordinates[1] + offset > high:
+        raise CapabilityError(
+            "simulator: a tensor copy in im2col::w mode that starts right of its bounding box is not modelled"
+        )
+    position = [coordinates[1] + offset, *coordinates[2:]]
+    out = np.zeros(pixels, np.int64)
+    valid = np.ones(pixels, np.bool_)
+    for i in range(pixels):
+        valid[i] = all(0 <= p < d for p, d in zip(position, f.dims[1:], strict=True))
+        out[i] = sum(p * s for p, s in zip(position, f.strides, strict=True))
+        position[0] += f.element_strides[1]
+        if position[0] > high:
+            position[0] = low
+            position[-1] += 1
     out += coordinates[0] * f.bits // 8
     return Rows(out, None if valid.all() else valid, *_inside(f, coordinates[0], f.channels))
 

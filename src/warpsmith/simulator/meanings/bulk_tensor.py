@@ -14,8 +14,9 @@ from warpsmith.simulator.barrier_access import groups
 from warpsmith.simulator.meanings.registry import machine, refuse
 from warpsmith.simulator.memory import GLOBAL_BASE
 from warpsmith.simulator.multicast import destinations
+from warpsmith.simulator.swizzle import FLIP_8B
 from warpsmith.simulator.tensormap import decoded
-from warpsmith.simulator.tma import Rows, extent, inner_bytes, modelled, rows_gather, rows_im2col, rows_tiled
+from warpsmith.simulator.tma import Rows, extent, inner_bytes, modelled, rows_gather, rows_im2col, rows_im2col_w, rows_tiled
 from warpsmith.simulator.two_step import two_step
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def _mode(m: Match) -> str:
 
 
 def _refused(m: Match) -> Refused | None:
-    for word in ("report", "multicast::cluster::32b", "im2col_no_offs::w", "im2col::w"):
+    for word in ("report", "multicast::cluster::32b", "im2col_no_offs::w"):
         if word in m.mnemonic:
             return refuse(f"`.{word}` is not modelled")
     return None
@@ -69,6 +70,8 @@ def tensor(m: Match) -> Function | Refused:
 
 
 def _rows(f: TensorMapFields, coordinates: list[int], offsets: list[int], mode: str) -> Rows:
+    if mode.startswith("im2col::w"):
+        return rows_im2col_w(f, coordinates, offsets[0], offsets[1], 128 if mode == "im2col::w::128" else f.pixels)
     if mode.startswith("im2col"):
         return rows_im2col(f, coordinates, offsets)
     if mode in ("tile::gather4", "tile::scatter4"):
@@ -96,6 +99,9 @@ def _map_of(x: Lanes, lane: Lane, address: Any, dimensions: int, mode: str) -> T
         return None
     if (f.mode == "tiled") == mode.startswith("im2col"):
         _bad_map(x, lane, f"a copy in {mode} mode with a tensor map in {f.mode} mode")
+        return None
+    if mode.startswith("im2col::w") and f.swizzle in ("none", FLIP_8B):
+        _bad_map(x, lane, f"a copy in {mode} mode with a tensor map of swizzle {f.swizzle}, which this mode has not")
         return None
     start, size = f.address - GLOBAL_BASE, extent(f)
     found, distance = x.machine.global_.allocation_near(start)

@@ -334,3 +334,45 @@ def test_a_barrier_of_a_cta_that_is_no_peer_is_named(run: Any, group: str, rank:
     assert (r.findings[0].kind, r.findings[0].message) == (
         "out-of-bounds", f"a tensor copy to CTA 0 of the cluster signals an mbarrier of CTA {rank}"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "pixels", "count"), [("im2col::w", 40, 40), ("im2col::w::128", 16, 128)])
+@pytest.mark.parametrize(("start", "offset", "step"), [((3, 2), 0, 1), ((-1, 0), 0, 1), ((-3, 5), 2, 2), ((4, 1), 1, 3)])
+def test_im2col_w_walks_along_w_and_the_images(
+    run: Any, mode: str, pixels: int, count: int, start: tuple[int, int], offset: int, step: int
+) -> None:
+    """H stays; past the upper corner the walk goes on at the lower corner of the next image."""
+    n, h, w, c = 30, 6, 9, 16
+    a = np.random.default_rng(1).integers(0, 99, (n, h, w, c)).astype(np.float16)
+    corners = {"lower": (-1,), "upper": (-1,), "element_strides": (1, 1, step, 1)}
+    tensor_map = TensorMap(a, channels=16, pixels=pixels, swizzle="32B", mode="im2col_w", **corners)
+    got = load(
+        run, tensor_map, [0, *start, 1], count * 32, mode=mode, offsets=f", {{0, {offset}}}", target="sm_100a"
+    )  # fmt: skip
+    first, *rest = (list(range(at, w - 1, step)) for at in (start[0], *[-1] * n))
+    walk = [(1, x) for x in first] + [(2 + i, x) for i, xs in enumerate(rest) for x in xs]
+    want = np.zeros((count, c), np.float16)
+    for k, (image, x) in enumerate(walk[:count]):
+        if image < n and 0 <= x + offset < w:
+            want[k] = a[image, start[1], x + offset]
+    assert (unswizzled(got, "32B").view(np.float16).reshape(count, c) == want).all()
+
+
+@pytest.mark.parametrize(("start", "offsets", "message"), [
+    (0, "{2, 0}", r"tensor copies in im2col::w mode with a halo \(wHalo = 2\) are not modelled$"),
+    (0, "{0, 32}", r"wOffset = 32 is not modelled; use 0 to 31$"),
+    (9, "{0, 0}", r"that starts right of its bounding box is not modelled$"),
+])  # fmt: skip
+def test_im2col_w_copies_that_the_manual_leaves_open_are_refused(run: Any, start: int, offsets: str, message: str) -> None:
+    a = np.zeros((2, 4, 9, 16), np.float16)
+    tensor_map = TensorMap(a, channels=16, pixels=8, swizzle="32B", mode="im2col_w", lower=(0,), upper=(0,))
+    with pytest.raises(CapabilityError, match=message):
+        load(run, tensor_map, [0, start, 0, 0], 256, mode="im2col::w", offsets=f", {offsets}", target="sm_100a")
+
+
+def test_an_im2col_w_copy_needs_a_swizzle(run: Any) -> None:
+    a = np.zeros((2, 4, 9, 16), np.float16)
+    tensor_map = TensorMap(a, channels=16, pixels=8, mode="im2col_w", lower=(0,), upper=(0,))
+    body = loading(4, [0, 0, 0, 0], 256, "im2col::w", ", {0, 0}")
+    r = run(body, np.zeros(256, np.uint8), tensor_map, parameters=MAP, target="sm_100a")
+    assert r.findings[0].message == "a copy in im2col::w mode with a tensor map of swizzle none, which this mode has not"
