@@ -41,7 +41,9 @@ ld.global.b32 %a, [%i]; ld.global.b32 %b, [%i+4]; ld.global.b32 %c, [%i+8];
 {stores}ret;
 }}
 """
-    assert simulate(parse(text), kernel="k", grid=(1, 1, 1), block=(count, 1, 1), args=[out, rows], check=False).completed
+    result = simulate(parse(text), kernel="k", grid=(1, 1, 1), block=(count, 1, 1), args=[out, rows], check=False)
+    assert result.completed
+    assert result.fidelity.notes["scalar video instructions"][0] == "exact"
     return out
 
 
