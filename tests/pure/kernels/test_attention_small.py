@@ -14,8 +14,10 @@ from warpsmith.kernels.attention.reference import attention
         (ampere, ampere.Config(1, 129, causal=True)),
         (hopper, hopper.Config(2, 129, causal=True, multiprocessors=2)),
         (hopper, hopper.Config(1, 200, dim=128)),
+        # the first tile visited hides every key from the first rows; the scale rounds scale times maximum upwards
+        (hopper, hopper.Config(1, 129, dim=128, causal=True, keys=64, multiprocessors=1)),
     ],
-    ids=["ampere", "hopper", "hopper-128"],
+    ids=["ampere", "hopper", "hopper-128", "hopper-hidden-rows"],
 )
 def test_agrees_with_float64(module, config):
     rng = np.random.default_rng(1)

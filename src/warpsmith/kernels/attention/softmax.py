@@ -17,7 +17,10 @@ from warpsmith.types import b32, f32, pred, u32
 __all__ = ["NEGATIVE", "RowState", "mask_scores", "pack_probabilities", "quad_reduce", "rescale", "softmax_step"]
 
 NEGATIVE = -3.0e38
-"""Stands for minus infinity: finite, so that a row without any column gives 0 and not NaN."""
+"""Score of a key that may not be seen."""
+LOWEST = -1.0e30
+"""Running maximum of a row that has seen no key: so far above NEGATIVE that 2^(scale·(NEGATIVE − LOWEST)) is 0 however the
+product of scale and maximum is rounded, and so far below every score that it never wins."""
 
 
 @dataclass(slots=True)
@@ -36,12 +39,12 @@ class RowState:
     def reset(self) -> None:
         """Start a new tile of queries."""
         for half in range(2):
-            ptx.inst.mov.f32(self.maximum[half], NEGATIVE)
+            ptx.inst.mov.f32(self.maximum[half], LOWEST)
             ptx.inst.mov.f32(self.total[half], 0.0)
 
 
 def mask_scores(scores: Any, first_column: Any, limits: Any, lane_column: Any) -> None:
-    """Replace scores of columns >= limit by minus infinity.
+    """Replace scores of columns >= limit by NEGATIVE.
 
     `first_column` is the key index of the tile's column 0 (u32 register), `limits[half]` the first key index row `half`
     may not see, `lane_column` is 2·(lane mod 4).
