@@ -75,15 +75,19 @@ class Consumer:
         """Give a stage back: one arrival a warp."""
         ptx.mbarrier.arrive(barrier, pred=self.leader)
 
+    def _next_tile(self, ring: Ring, full: int, free: int, descriptor: Any) -> tuple[Any, Any]:
+        """Wait for the ring's next tile and step on; return its descriptor and the barrier that gives it back."""
+        ptx.mbarrier.wait(ring.barrier(self.base, full), ring.phase)
+        back = ring.barrier(self.base, free)
+        tile = reg.scalar(u64)
+        ptx.inst.mad.wide.u32(tile, ring.stage, self.at.kv_bytes >> 4, descriptor)
+        ring.advance()
+        return tile, back
+
     def issue_scores(self, scores: Any) -> Any:
         """Wait for the next K tile, issue S = Q Kᵀ and commit it; return the barrier that gives the tile back."""
         c = self.c
-        ring = self.k_ring
-        ptx.mbarrier.wait(ring.barrier(self.base, self.at.k_full), ring.phase)
-        free = ring.barrier(self.base, self.at.k_free)
-        k = reg.scalar(u64)
-        ptx.inst.mad.wide.u32(k, ring.stage, self.at.kv_bytes >> 4, self.k_descriptor)
-        ring.advance()
+        k, free = self._next_tile(self.k_ring, self.at.k_full, self.at.k_free, self.k_descriptor)
         ptx.wgmma.fence()
         for step in range(c.dim // 16):
             stripe, inner = divmod(step, 4)
@@ -103,12 +107,7 @@ class Consumer:
     def issue_output(self) -> Any:
         """Wait for the next V tile, issue O += P V and commit it; return the barrier that gives the tile back."""
         c = self.c
-        ring = self.v_ring
-        ptx.mbarrier.wait(ring.barrier(self.base, self.at.v_full), ring.phase)
-        free = ring.barrier(self.base, self.at.v_free)
-        v = reg.scalar(u64)
-        ptx.inst.mad.wide.u32(v, ring.stage, self.at.kv_bytes >> 4, self.v_descriptor)
-        ring.advance()
+        v, free = self._next_tile(self.v_ring, self.at.v_full, self.at.v_free, self.v_descriptor)
         ptx.wgmma.fence()
         for step in range(c.keys // 16):
             ptx.wgmma.mma_async(
