@@ -56,18 +56,18 @@ def _inputs(problem: Problem, seed: int) -> list[Any]:
     return [rng.standard_normal(shape).astype(_DTYPE[problem[1].dtype]) for shape in problem[2]]
 
 
-def _simulate(task: tuple[int, str, int]) -> tuple[list[Any], list[str]]:
-    """Simulate problem `seed` of `problems(count, arch)`: modules do not travel between processes."""
+def _simulate(task: tuple[int, str, int]) -> tuple[bytes, list[Any], list[str]]:
+    """Compile and simulate problem `seed` of `problems(count, arch)`: modules do not travel between processes."""
     count, arch, seed = task
     problem = problems(count, arch)[seed]
-    result = problem[0].build(problem[1]).simulate(*_inputs(problem, seed))
-    return [np.array(o) for o in result.outputs], [str(f) for f in result.findings]
-
-
-def _on_gpu(problem: Problem, seed: int) -> list[Any]:
     kernel = problem[0].build(problem[1])
-    bound = bind(kernel, _inputs(problem, seed), {})
     cubin = compile_ptx(kernel.ptx(), kernel.arch, ("--fmad=false",)).cubin
+    result = kernel.simulate(*_inputs(problem, seed))
+    return cubin, [np.array(o) for o in result.outputs], [str(f) for f in result.findings]
+
+
+def _on_gpu(problem: Problem, cubin: bytes, seed: int) -> list[Any]:
+    bound = bind(problem[0].build(problem[1]), _inputs(problem, seed), {})
     prepared = prepare(
         cubin, bound.built.name, grid=bound.grid, block=bound.block, cluster=bound.cluster, args=bound.args,
         dynamic_shared=bound.built.dynamic_shared,
@@ -94,9 +94,9 @@ def main(arguments: list[str]) -> int:
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         simulated = list(pool.map(_simulate, [(count, arch, seed) for seed in range(len(tasks))], chunksize=4))
     same: dict[str, list[bool]] = {}
-    for seed, (problem, (ours, findings)) in enumerate(zip(tasks, simulated, strict=True)):
+    for seed, (problem, (cubin, ours, findings)) in enumerate(zip(tasks, simulated, strict=True)):
         name = problem[0].__name__.rpartition(".")[2]
-        text = "; ".join(findings[:1]) or _differences(_on_gpu(problem, seed), ours)
+        text = "; ".join(findings[:1]) or _differences(_on_gpu(problem, cubin, seed), ours)
         same.setdefault(name, []).append(not text)
         if text:
             sys.stdout.write(f"{name} {problem[1]}: {text}\n")
