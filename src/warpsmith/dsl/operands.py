@@ -86,11 +86,11 @@ def _one(trace: TraceView, kind: str, value: object) -> Operand:
         if kind == "symbol" and coordinates is None and isinstance(base, str):
             trace.check_name(base)
             return Name(base, offset=offset)
-        vector = None if coordinates is None else VectorOperand([_one(trace, "s32", c) for c in coordinates])
+        inner = () if coordinates is None else (VectorOperand([_one(trace, "s32", c) for c in coordinates]),)
         if isinstance(base, Reg):
             use(trace, base)
-            return AddressOperand(Name(base.name), offset, vector)
-        return AddressOperand(_name(trace, kind, base), offset, vector)
+            return AddressOperand(Name(base.name), offset, inner)
+        return AddressOperand(_name(trace, kind, base), offset, inner)
     if hasattr(value, "__index__"):
         return Immediate(str(int(value)), int(value))  # type: ignore[call-overload]
     if hasattr(value, "__float__"):

@@ -130,10 +130,9 @@ class OperandLowering:
     def address(self, operand: AddressOperand, slot: OperandSlot) -> Address:
         """Return an address; a variable named where the instruction takes a generic address gives its generic one."""
         inner: tuple[Lowered, ...] = ()
-        if operand.coordinates is not None:
-            t = slot.inner[0].type if slot.inner else None
-            lowered = self.value(operand.coordinates, t or TYPES["s32"])
-            inner = lowered.items if isinstance(lowered, Vector) else (lowered,)
+        for part, place in zip(operand.inner, slot.inner[-len(operand.inner) :] if operand.inner else (), strict=True):
+            lowered = self.value(part, place.type or TYPES["s32"])
+            inner += lowered.items if isinstance(lowered, Vector) else (lowered,)
         base = operand.base
         if isinstance(base, Immediate):
             return Address(None, int(base.value) + operand.offset, inner)

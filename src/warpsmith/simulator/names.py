@@ -36,8 +36,7 @@ def names_in(nodes: Iterable[Any]) -> set[str]:
             work.extend(node.operands)
         elif isinstance(node, AddressOperand):
             work.append(node.base)
-            if node.coordinates is not None:
-                work.append(node.coordinates)
+            work.extend(node.inner)
         elif isinstance(node, VectorOperand):
             work.extend(node.elements)
         elif isinstance(node, PairOperand):

@@ -74,8 +74,10 @@ def _fits(slot: OperandSlot, operand: Operand, width: Callable[[Name], int | Non
 
 def _fits_one(slot: OperandSlot, operand: Operand, width: Callable[[Name], int | None]) -> int:
     if slot.kind == "address":
-        ok = isinstance(operand, AddressOperand) and (operand.coordinates is not None) == bool(slot.inner)
-        return 1 if ok else -1
+        if not isinstance(operand, AddressOperand):
+            return -1
+        required = sum(not s.optional for s in slot.inner)
+        return 1 if required <= len(operand.inner) <= len(slot.inner) else -1
     if slot.kind == "list":
         return 1 if isinstance(operand, CallArguments) else -1
     if slot.kind == "label":

@@ -113,8 +113,6 @@ def _address(lx: Lexer) -> AddressOperand:
     start = lx.start
     lx.advance()
     base: Name | Immediate
-    sampler: Name | None = None
-    coordinates: VectorOperand | Name | None = None
     offset, zero = 0, False
     if lx.kind == "word" and lx.value != "WARP_SZ":
         begin = lx.start
@@ -131,15 +129,14 @@ def _address(lx: Lexer) -> AddressOperand:
             lx.expect("]", "after the array index")
     else:
         base = parse_constant(lx)
-    if lx.take(","):
-        coordinates = _coordinates(lx)
-        if isinstance(coordinates, Name) and lx.take(","):
-            sampler, coordinates = coordinates, _coordinates(lx)
+    inner: list[Name | VectorOperand] = []
+    while lx.take(","):
+        inner.append(_inner(lx))
     lx.expect("]", "at the end of an address")
-    return AddressOperand(base, offset, coordinates, sampler, zero, lx.span(start))
+    return AddressOperand(base, offset, tuple(inner), zero, lx.span(start))
 
 
-def _coordinates(lx: Lexer) -> VectorOperand | Name:
+def _inner(lx: Lexer) -> VectorOperand | Name:
     if lx.value == "{":
         return _vector(lx)
     start = lx.start

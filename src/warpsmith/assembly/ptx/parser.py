@@ -16,9 +16,11 @@ from warpsmith.assembly.ptx.parse_directives import (
     parse_pragma,
     parse_section,
 )
+from warpsmith.assembly.ptx.parse_dwarf import parse_dwarf
 from warpsmith.assembly.ptx.parse_functions import parse_function
 from warpsmith.assembly.ptx.parse_statements import BodyReader, TooMany
 from warpsmith.assembly.ptx.parse_variables import LINKAGES, SPACES, parse_variable
+from warpsmith.assembly.ptx.tree import Dwarf
 from warpsmith.base.collector import collector_paused
 from warpsmith.base.errors import InputError, Problem, PtxError
 from warpsmith.base.source import Source, Span
@@ -154,6 +156,9 @@ class ModuleReader:
     def _item(self) -> None:
         lx, items = self.lx, self.module.items
         start, word = lx.start, lx.value
+        if word == "@@":
+            items.append(parse_dwarf(lx, opened=any(isinstance(i, Dwarf) for i in reversed(items))))
+            return
         if lx.kind != "dot":
             raise lx.refuse(f"expected a function, a variable or a directive, found {lx.shown()}")
         if word in (".version", ".target", ".address_size"):
@@ -194,4 +199,4 @@ class ModuleReader:
         self.module.items.append(directive)
 
 
-_ITEM_WORDS = _STARTS_VARIABLE | {".entry", ".func", ".file", ".section", ".alias"}
+_ITEM_WORDS = _STARTS_VARIABLE | {".entry", ".func", ".file", ".section", ".alias", "@@"}

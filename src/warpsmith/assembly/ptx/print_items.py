@@ -10,6 +10,7 @@ from warpsmith.assembly.ptx.tree import (
     CallPrototype,
     Comment,
     Directive,
+    Dwarf,
     FileDirective,
     Function,
     Initializer,
@@ -178,6 +179,10 @@ def _directive(directive: Directive) -> str:
     return f".{directive.name}" + (f" {', '.join(directive.arguments)}" if directive.arguments else "")
 
 
+def _dwarf(dwarf: Dwarf) -> str:
+    return f"@@DWARF .{dwarf.kind}\t{', '.join(dwarf.arguments)}"
+
+
 def _comment(comment: Comment) -> str:
     return "\n".join(f"// {line}" for line in comment.text.split("\n"))
 
@@ -190,5 +195,6 @@ _PRINTERS: dict[type, Callable[[Any], str]] = {
     BranchTargets: _targets,
     CallPrototype: _prototype,
     Directive: _directive,
+    Dwarf: _dwarf,
     Comment: _comment,
 }

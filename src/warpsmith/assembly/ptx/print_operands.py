@@ -63,11 +63,7 @@ def _address(address: AddressOperand) -> str:
     text = print_operand(address.base)
     if address.offset or address.zero:
         text += f"+{address.offset}"
-    if address.sampler is not None:
-        text += f", {_name(address.sampler)}"
-    if address.coordinates is not None:
-        text += f", {print_operand(address.coordinates)}"
-    return f"[{text}]"
+    return f"[{', '.join([text, *map(print_operand, address.inner)])}]"
 
 
 def _vector(vector: VectorOperand) -> str:

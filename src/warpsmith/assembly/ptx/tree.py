@@ -23,6 +23,7 @@ __all__ = [
     "CallPrototype",
     "Comment",
     "Directive",
+    "Dwarf",
     "FileDirective",
     "Function",
     "Immediate",
@@ -80,13 +81,13 @@ class Immediate:
 
 @dataclass(slots=True)
 class AddressOperand:
-    """`[base+offset]`; or, with coordinates, `[base, {c0, c1}]` (tensor copies, surfaces, textures); or
-    `[texture, sampler, {c0, c1}]`."""
+    """`[base+offset]`, or with more parts `[base, {c0, c1}]` (tensor copies, surfaces, textures), `[texture, sampler, {c0}]`,
+    `[endpoint, offset]` (fabric), `[map, address, {sizes}, {strides}, upper, {c0, c1}]` (tensor copies with overrides)."""
 
     base: Name | Immediate
     offset: int = 0
-    coordinates: VectorOperand | Name | None = None
-    sampler: Name | None = None
+    inner: tuple[Name | VectorOperand, ...] = ()
+    """What follows the base, in order; the coordinates stand last."""
     zero: bool = False
     """`[a+0]` instead of `[a]`: with debug information ptxas makes a difference (in `.debug_loc`), so the printer keeps it."""
     span: Span | None = field(default=None, compare=False)
@@ -346,4 +347,14 @@ class Section:
     span: Span | None = field(default=None, compare=False)
 
 
-Item = Function | Variable | FileDirective | Section | Pragma | Directive | Comment
+@dataclass(slots=True)
+class Dwarf:
+    """`@@DWARF .4byte 0x1, 0x2`: debug data before PTX 2.0 (11.5.1), of the section that the last `section` opened."""
+
+    kind: Literal["section", "byte", "4byte", "quad"]
+    arguments: list[str]
+    """As written: constants; one label or section; for `section` its name, its flags in quotes, its type as in `@progbits`."""
+    span: Span | None = field(default=None, compare=False)
+
+
+Item = Function | Variable | FileDirective | Section | Dwarf | Pragma | Directive | Comment

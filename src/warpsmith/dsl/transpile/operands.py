@@ -68,16 +68,16 @@ def _immediate(value: Immediate) -> str | None:
 
 
 def _address(address: AddressOperand, names: Names) -> str | None:
-    if address.sampler is not None or not isinstance(address.base, Name) or not _plain(address.base):
+    if len(address.inner) > 1 or not isinstance(address.base, Name) or not _plain(address.base):
         return None
     base = _name(address.base, names)
     if base is None:
         return None
     arguments = [base]
-    if address.offset or address.coordinates is not None:
+    if address.offset or address.inner:
         arguments.append(str(address.offset))
-    if address.coordinates is not None:
-        coordinates = expression(address.coordinates, names)
+    for part in address.inner:
+        coordinates = expression(part, names)
         if coordinates is None or not coordinates.startswith("["):
             return None
         arguments.append(coordinates)

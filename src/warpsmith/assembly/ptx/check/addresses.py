@@ -24,7 +24,7 @@ def address_fault(operand: Operand, slot: OperandSlot, at: Context) -> str:
     fault = _base_fault(operand.base, slot, at)
     if fault:
         return fault
-    given = [x for x in (operand.sampler, operand.coordinates) if x is not None]
+    given = operand.inner
     optional = sum(s.optional for s in slot.inner)
     if not len(slot.inner) - optional <= len(given) <= len(slot.inner):
         return (

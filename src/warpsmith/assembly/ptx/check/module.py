@@ -13,6 +13,7 @@ from warpsmith.assembly.ptx.tree import (
     BranchTargets,
     CallPrototype,
     Directive,
+    Dwarf,
     FileDirective,
     Function,
     Instruction,
@@ -54,6 +55,7 @@ class _Checker:
     def run(self) -> None:
         if not self._header():
             return
+        dwarf = False
         for item in self.module.items:
             if isinstance(item, Function):
                 self._function(item)
@@ -61,6 +63,10 @@ class _Checker:
                 self.problems += declare_variable(item, self.globals, module=True, samplers=self.samplers)
             elif isinstance(item, Directive) and item.name == "alias":
                 self._alias(item)
+            elif isinstance(item, Dwarf) and self.version >= (2, 0) and not dwarf:
+                dwarf = True
+                text = f"PTX {self.version[0]}.{self.version[1]} does not have `@@DWARF`"
+                self.problems.append(Problem(text, item.span, "since PTX 2.0 debug data stands in `.section .name { … }`"))
             elif isinstance(item, FileDirective) and not item.name.isascii():
                 self.problems.append(Problem(f"file name {item.name!r} is not ASCII, which ptxas refuses", item.span))
 

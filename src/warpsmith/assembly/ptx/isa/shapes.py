@@ -165,11 +165,8 @@ def _constant(type_: PtxType) -> Immediate:
 
 def _address(m: Match, s: OperandSlot, shape: Shape, counters: dict[str, int]) -> AddressOperand:
     space = s.space or ""
-    inner = [i for i in s.inner if not i.optional]
-    coordinates = None
-    if inner:
-        vector = _value(inner[-1], shape, counters)
-        coordinates = vector if isinstance(vector, (VectorOperand, Name)) else None
+    values = [_value(i, shape, counters) for i in s.inner if not i.optional]
+    inner = tuple(v for v in values if isinstance(v, (VectorOperand, Name)))
     if space == "tmem":
         base = _register("b32", counters)
     elif space.startswith("param"):
@@ -177,7 +174,7 @@ def _address(m: Match, s: OperandSlot, shape: Shape, counters: dict[str, int]) -
     else:
         base = _register("b64", counters)
     offset = 16 if shape.variant == 1 and not inner and m.row.opcode not in _NO_OFFSET else 0
-    return AddressOperand(base, offset, coordinates)
+    return AddressOperand(base, offset, inner)
 
 
 _NO_OFFSET = frozenset({"txq", "suq", "tex", "tld4"})
