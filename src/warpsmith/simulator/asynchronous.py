@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, final
-
-import numpy as np
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from warpsmith.base.source import Place
     from warpsmith.simulator.machine import Machine
     from warpsmith.simulator.memory import Space
@@ -53,6 +51,12 @@ class AsyncOperation:
     """Per space touched: where the first of its extents starts and the last one stops; filled by `issue`."""
     serial: int = -1
     """Order of issue over the whole launch; filled by `issue`."""
+    batch: Hashable = None
+    """Equal for what one execution of one instruction issued, for many threads at once; filled by `Lanes.issue`."""
+    together: Callable[[Machine, list[AsyncOperation]], None] | None = None
+    """When given, carries out a whole batch (all of the same function) as `complete` would one after the other."""
+    payload: Any = None
+    """What `together` needs."""
 
 
 def _bounds(extents: list[Extent]) -> list[tuple[Space, int, int]]:
@@ -63,26 +67,22 @@ def _bounds(extents: list[Extent]) -> list[tuple[Space, int, int]]:
     ]
 
 
-class Ranges(NamedTuple):
-    """Extents of one space as arrays sorted by start; ends never fall."""
+@final
+class Ranges:
+    """Extents of one space, to ask whether others share a byte with them."""
 
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
+    __slots__ = ("starts", "stops")
 
-    @classmethod
-    def of(cls, extents: list[Extent], space: Space) -> Ranges:
-        """Return the extents of a space."""
-        pairs = np.array(sorted((e.start, e.stop) for e in extents if e.space is space), np.int64).reshape(-1, 2)
-        return cls(pairs[:, 0], np.maximum.accumulate(pairs[:, 1]))
+    def __init__(self, extents: list[Extent]) -> None:
+        pairs = sorted([(e.start, e.stop) for e in extents])
+        self.starts = [p[0] for p in pairs]
+        self.stops = list(accumulate([p[1] for p in pairs], max))
+        """The furthest stop so far."""
 
-    def overlapping(self, others: list[Ranges]) -> list[tuple[int, int]]:
-        """Return the extents that share a byte with one of `others`."""
-        hit = np.zeros(len(self.start), np.bool_)
-        for o in others:
-            if len(o.start):
-                first = np.minimum(np.searchsorted(o.stop, self.start, side="right"), len(o.start) - 1)
-                hit |= (o.start[first] < self.stop) & (self.start < o.stop[first])
-        return list(zip(self.start[hit].tolist(), self.stop[hit].tolist(), strict=True))
+    def meet(self, start: int, stop: int) -> bool:
+        """Say whether `start:stop` shares a byte with an extent."""
+        before = bisect_left(self.starts, stop)
+        return before > 0 and self.stops[before - 1] > start
 
 
 @final
@@ -118,47 +118,55 @@ class AsyncQueue:
                 out.append(op)
         return out
 
-    def oldest(self) -> AsyncOperation | None:
-        """Return the first of `candidates`, or None."""
-        heads: set[Hashable] = set()
-        for op in self.pending:
-            if op.queue is not None:
-                if op.queue in heads:
-                    continue
-                heads.add(op.queue)
-            if op.eligible is None or op.eligible():
-                return op
-        return None
+    def oldest(self) -> list[AsyncOperation]:
+        """Return the first of `candidates` and those of its batch; empty when there are none."""
+        candidates = self.candidates()
+        if len(candidates) < 2:
+            return candidates
+        first = candidates[0]
+        return [op for op in candidates if op.batch == first.batch] if first.batch is not None else [first]
 
     def complete(self, op: AsyncOperation, machine: Machine) -> None:
         """Carry `op` out: unmark its bytes, then read, write and signal."""
-        self.pending.remove(op)
-        self._unmark(op)
-        op.done = True
-        self.completed += 1
-        machine.counters.async_operations[op.kind] += 1
-        shared = any(e.space is machine.shared for e in (*op.reads, *op.writes))
-        holder = int(machine.row_cta[op.row])
-        if not shared or holder in (-1, op.cta) or op.cta == -1:  # else the memory belongs to another CTA by now
-            op.complete(machine)
+        self.complete_batch([op], machine)
+
+    def complete_batch(self, batch: list[AsyncOperation], machine: Machine) -> None:
+        """Carry out operations of one batch, in the order of issue."""
+        members = {id(op) for op in batch}
+        self.pending = [op for op in self.pending if id(op) not in members]
+        self._unmark(batch)
+        due: list[AsyncOperation] = []
+        for op in batch:
+            op.done = True
+            shared = any(e.space is machine.shared for e in (*op.reads, *op.writes))
+            holder = int(machine.row_cta[op.row])
+            if not shared or holder in (-1, op.cta) or op.cta == -1:  # else the memory belongs to another CTA by now
+                due.append(op)
+        self.completed += len(batch)
+        machine.counters.async_operations[batch[0].kind] += len(batch)
+        together = batch[0].together
+        if together is not None:
+            together(machine, due)
+        else:
+            for op in due:
+                op.complete(machine)
         machine.progress()
 
-    def _unmark(self, op: AsyncOperation) -> None:
-        for write, extents in ((False, op.reads), (True, op.writes)):
-            for e in extents:
-                e.space.unmark_pending(e.start, e.stop, write=write)
-        for space, low, high in op.bounds:
-            mine = [Ranges.of(e, space) for e in (op.reads, op.writes)]
-            for other in self.pending:  # bytes that another operation in flight also touches stay marked
-                for s, a, b in other.bounds:
-                    if a < high and low < b and s is space:
-                        break
-                else:
-                    continue
-                for write, extents in ((False, other.reads), (True, other.writes)):
-                    theirs = Ranges.of(extents, space)
-                    for start, stop in theirs.overlapping(mine):
-                        space.mark_pending(start, stop, write=write)
+    def _unmark(self, batch: list[AsyncOperation]) -> None:
+        touched: dict[Space, list[Extent]] = {}
+        for op in batch:
+            for write, extents in ((False, op.reads), (True, op.writes)):
+                for e in extents:
+                    e.space.unmark_pending(e.start, e.stop, write=write)
+                    touched.setdefault(e.space, []).append(e)
+        mine = {space: Ranges(extents) for space, extents in touched.items()}
+        for other in self.pending:  # bytes that another operation in flight also touches stay marked
+            if not any(s in mine and mine[s].meet(a, b) for s, a, b in other.bounds):
+                continue
+            for write, extents in ((False, other.reads), (True, other.writes)):
+                for e in extents:
+                    if e.space in mine and mine[e.space].meet(e.start, e.stop):
+                        e.space.mark_pending(e.start, e.stop, write=write)
 
     def touching(self, space: Space, start: int, stop: int, *, write_only: bool) -> list[AsyncOperation]:
         """Return the operations in flight that write (or also read) a byte of `start:stop` of `space`."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from warpsmith.simulator.scale_factors import MIN_EXPONENT as MIN_FACTOR
-from warpsmith.simulator.tensorcore import MIN_EXPONENT, round_sums
+from warpsmith.simulator.tensor_rounding import round_sums
+from warpsmith.simulator.tensorcore import MIN_EXPONENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -273,6 +273,7 @@ class Engine:
     def execute(self, cohort: Cohort) -> None:
         """Run the block a cohort stands before, and its ending."""
         m = self.machine
+        m.execution += 1
         x = m.lanes(cohort.rect)
         x.mask, x.timed_out, x.released = cohort.mask, cohort.timed_out, cohort.released
         block = self.blocks[cohort.block]

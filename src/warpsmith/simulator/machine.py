@@ -67,6 +67,8 @@ class Machine:
         """Of other rooms of the machine (mbarriers, commit groups, …), by their name."""
         self.memory_version = 0
         """Moves with every change of memory."""
+        self.execution = 0
+        """Blocks that cohorts have begun."""
         self.tracking_began = False
         """A load has just met undefined bytes for the first time; the engine changes to tracked code."""
         self.no_operation = _nothing

@@ -116,17 +116,17 @@ class Fair:
         return steps % POLL_EVERY == 0
 
     def complete_some(self, machine: Machine) -> None:
-        """Complete the oldest operation every so many turns."""
+        """Complete the oldest operations every so many turns."""
         self.turns += 1
         if self.turns % PATIENCE == 0:
             self.complete_one(machine)
 
     def complete_one(self, machine: Machine) -> bool:
-        """Complete the oldest operation that can."""
+        """Complete the oldest operation that can and those its instruction issued with it, so that waiters stay together."""
         oldest = machine.asynchronous.oldest()
-        if oldest is None:
+        if not oldest:
             return False
-        machine.asynchronous.complete(oldest, machine)
+        machine.asynchronous.complete_batch(oldest, machine)
         return True
 
 

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["Product", "Tile", "from_registers", "span"]
+__all__ = ["Product", "Tile", "from_registers", "run", "span"]
 
 _PERIOD = 1024
 """The longest swizzle pattern: descriptors that differ by a multiple of it lay elements out alike."""
+_TOGETHER = 16
+"""Products multiplied at once."""
 
 
 @final
@@ -129,23 +131,16 @@ class Product:
     columns: NDArray[np.intp] | None = None
     """Of a sparse product: the column of each stored element of A, `[64, k / 2]`."""
 
-    def run(self, machine: Machine) -> None:
-        """Read the operands, multiply, and write the accumulators."""
+    def operands(self, machine: Machine) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Read A `[64, k]` and B `[n, k]`."""
         a = self.a if isinstance(self.a, np.ndarray) else _read(machine, self.row, self.a, self.tile_a)
-        b = _read(machine, self.row, self.b, self.tile_b)
-        if self.negate:
-            a = -a
-        block = self.accumulators[0] if len(self.accumulators) == 1 else np.stack(self.accumulators)
-        c = self._matrix(block) if self.scale_d else None
-        if self.columns is None:
-            d = multiply(machine, a, b.T, c, self.types, saturate=self.saturate, wgmma=True)
-        else:
-            d = sparse_product(machine, a, b.T, c, self.types, self.columns, saturate=self.saturate, wgmma=True)
-        self._put(d, block)
-        if machine.checking:
-            self._follow_undefined(machine)
+        return -a if self.negate else a, _read(machine, self.row, self.b, self.tile_b)
 
-    def _follow_undefined(self, machine: Machine) -> None:
+    def block(self) -> NDArray[Any]:
+        """Return the accumulators' registers `[r, 128]`: a live view, or a copy."""
+        return self.accumulators[0] if len(self.accumulators) == 1 else np.stack(self.accumulators)
+
+    def follow_undefined(self, machine: Machine) -> None:
         """Mark the accumulators that undefined bytes have reached, and unmark those that were computed afresh."""
         registers = machine.registers
         rows = None if isinstance(self.a, np.ndarray) else _undefined(machine, self.row, self.a, self.tile_a)
@@ -166,24 +161,55 @@ class Product:
             where = (list(slots), self.row, slice(self.first, self.first + 128))
             flags[where] = (flags[where] | hit) if self.scale_d else hit
 
-    def _matrix(self, block: NDArray[Any]) -> NDArray[Any]:
-        """Return D `[64, n]` from registers `[r, 128]`."""
-        n = self.n
-        if self.types[0] == "f16":
-            halves = np.ascontiguousarray(block).view(np.float16).reshape(n // 8, 2, 4, 8, 4, 2)
-            return halves.transpose(2, 1, 3, 0, 4, 5).reshape(64, n).astype(np.float32)
-        dtype = np.int32 if self.types[0] == "s32" else np.float32
-        return block.view(dtype).reshape(n // 8, 2, 2, 4, 8, 4).transpose(3, 1, 4, 0, 5, 2).reshape(64, n)
-
-    def _put(self, d: NDArray[Any], block: NDArray[Any]) -> None:
-        n = self.n
-        if self.types[0] == "f16":
-            halves = d.astype(np.float16).reshape(4, 2, 8, n // 8, 4, 2).transpose(3, 1, 0, 2, 4, 5)
-            registers = np.ascontiguousarray(halves).view(np.uint32).reshape(n // 4, 128)
-        else:
-            registers = d.reshape(4, 2, 8, n // 8, 4, 2).transpose(3, 1, 5, 0, 2, 4).reshape(n // 2, 128)
+    def put(self, registers: NDArray[Any]) -> None:
+        """Write registers `[r, 128]`."""
         if len(self.accumulators) == 1:
-            block[...] = registers.view(block.dtype)
+            view = self.accumulators[0]
+            view[...] = registers.view(view.dtype)
             return
         for view, values_ in zip(self.accumulators, registers, strict=True):
             view[...] = values_.view(view.dtype)
+
+
+def run(machine: Machine, products: list[Product]) -> None:
+    """Carry out products of one instruction: read the operands, multiply, and write the accumulators."""
+    for scale_d in (False, True):
+        some = [p for p in products if p.scale_d == scale_d]
+        for at in range(0, len(some), _TOGETHER):
+            _multiply(machine, some[at : at + _TOGETHER])
+
+
+def _multiply(machine: Machine, products: list[Product]) -> None:
+    first = products[0]
+    operands = [p.operands(machine) for p in products]
+    a, b = np.stack([o[0] for o in operands]), np.stack([o[1] for o in operands])
+    c = _matrices(np.stack([p.block() for p in products]), first) if first.scale_d else None
+    how: Any = {"saturate": first.saturate, "wgmma": True}
+    if first.columns is None:
+        d = multiply(machine, a, b.swapaxes(1, 2), c, first.types, **how)
+    else:
+        columns = np.stack([p.columns for p in products if p.columns is not None])
+        d = sparse_product(machine, a, b.swapaxes(1, 2), c, first.types, columns, **how)
+    for product, registers in zip(products, _registers(d, first), strict=True):
+        product.put(registers)
+        if machine.checking:
+            product.follow_undefined(machine)
+
+
+def _matrices(block: NDArray[Any], like: Product) -> NDArray[Any]:
+    """Return D `[i, 64, n]` from registers `[i, r, 128]`."""
+    i, n = len(block), like.n
+    if like.types[0] == "f16":
+        halves = np.ascontiguousarray(block).view(np.float16).reshape(i, n // 8, 2, 4, 8, 4, 2)
+        return halves.transpose(0, 3, 2, 4, 1, 5, 6).reshape(i, 64, n).astype(np.float32)
+    dtype = np.int32 if like.types[0] == "s32" else np.float32
+    return block.view(dtype).reshape(i, n // 8, 2, 2, 4, 8, 4).transpose(0, 4, 2, 5, 1, 6, 3).reshape(i, 64, n)
+
+
+def _registers(d: NDArray[Any], like: Product) -> NDArray[Any]:
+    """Return registers `[i, r, 128]` of D `[i, 64, n]`."""
+    i, n = len(d), like.n
+    if like.types[0] == "f16":
+        halves = d.astype(np.float16).reshape(i, 4, 2, 8, n // 8, 4, 2).transpose(0, 4, 2, 1, 3, 5, 6)
+        return np.ascontiguousarray(halves).view(np.uint32).reshape(i, n // 4, 128)
+    return d.reshape(i, 4, 2, 8, n // 8, 4, 2).transpose(0, 4, 2, 6, 1, 3, 5).reshape(i, n // 2, 128)

@@ -14,13 +14,14 @@ from warpsmith.simulator.meanings.registry import machine, sync
 from warpsmith.simulator.outcome import Outcome
 from warpsmith.simulator.sparse import Sparsity
 from warpsmith.simulator.units import units_of
-from warpsmith.simulator.wgmma import Product, Tile, from_registers, span
+from warpsmith.simulator.wgmma import Product, Tile, from_registers, run, span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpsmith.assembly.ptx.isa import Match
     from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.machine import Machine
     from warpsmith.simulator.meanings.registry import Function
 
 __all__: list[str] = []
@@ -43,7 +44,7 @@ def mma_async(m: Match) -> Function:
     sparsity = Sparsity(a_type, k) if ".sp." in m.mnemonic else None
     stored = k // 2 if sparsity else k
 
-    def run(x: Lanes, *operands: Any) -> None:
+    def issue(x: Lanes, *operands: Any) -> None:
         v = dict(zip(names, operands, strict=False))
         tile_a = Tile(a_type, 64, stored, bool(v.get("ta")))
         tile_b = Tile(b_type, n, k, bool(v.get("tb")))
@@ -67,7 +68,7 @@ def mma_async(m: Match) -> Function:
                 )  # fmt: skip
                 _issue(x, c, t, product)
 
-    return run
+    return issue
 
 
 def _columns(x: Lanes, c: int, t: int, sparsity: Sparsity | None, v: dict[str, Any]) -> NDArray[np.intp] | None:
@@ -112,11 +113,11 @@ def _issue(x: Lanes, c: int, t: int, product: Product) -> None:
     lanes[c, t : t + 128] = True
     group = (x.t0 + t) // 128
 
-    def complete(machine: Any) -> None:
-        product.run(machine)
-        machine.progress()
+    def complete(machine: Machine) -> None:
+        run(machine, [product])
 
     op = AsyncOperation("wgmma.mma_async", complete, product.row, x.place, queue=("wgmma", product.row, group))
+    op.together, op.payload = _complete, product
     tiles = [(product.b, product.tile_b)]
     if not isinstance(product.a, np.ndarray):
         tiles.append((product.a, product.tile_a))
@@ -138,6 +139,10 @@ def _issue(x: Lanes, c: int, t: int, product: Product) -> None:
         _check_operands(x, op, lanes)
     units_of(m).wgmma.add(x, op, lanes)
     x.issue(op)
+
+
+def _complete(machine: Machine, batch: list[AsyncOperation]) -> None:
+    run(machine, [op.payload for op in batch])
 
 
 def _check_operands(x: Lanes, op: AsyncOperation, lanes: NDArray[np.bool_]) -> None:
