@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from warpsmith.base.tile import Tile
     from warpsmith.dsl.arch import detect_arch
     from warpsmith.dsl.intrinsic import intrinsic
-    from warpsmith.dsl.kernel import Kernel, kernel
+    from warpsmith.kernel import Kernel, kernel
     from warpsmith.simulator import Device, SimulationResult, TensorMap, ptr, simulate
     from warpsmith.simulator.matrix_descriptor import explain_descriptor
 
@@ -27,14 +27,14 @@ __all__ = [
     "smem", "specs", "testing", "types", "wgmma_layout",
 ]  # fmt: skip
 
-_MODULES = ("debugkit", "findings", "kernels", "ptx", "reg", "smem", "specs", "testing", "types", "wgmma_layout")
+_MODULES = ("debugkit", "findings", "kernel", "kernels", "ptx", "reg", "smem", "specs", "testing", "types", "wgmma_layout")
 _NAMES = {
     "warpsmith.base.device": ("device",),
     "warpsmith.base.layout": ("Layout",),
     "warpsmith.base.tile": ("Tile",),
     "warpsmith.dsl.arch": ("detect_arch",),
     "warpsmith.dsl.intrinsic": ("intrinsic",),
-    "warpsmith.dsl.kernel": ("Kernel", "kernel"),
+    "warpsmith.dsl.kernel": ("Kernel",),
     "warpsmith.simulator": ("Device", "SimulationResult", "TensorMap", "ptr", "simulate"),
     "warpsmith.simulator.matrix_descriptor": ("explain_descriptor",),
 }

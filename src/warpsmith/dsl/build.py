@@ -78,7 +78,7 @@ def _run(
             place, f"shared memory over the limit: smem={c.smem} bytes, sm_{trace.arch.number} has {limit}", "use fewer stages"
         )
     trace.dynamic_name = c.extern_smem if isinstance(c.extern_smem, str) else ""
-    tensors = tuple(TensorSpec(n, t, dict(env)) for n, t in zip(names, (*c.in_specs, *c.out_specs), strict=True))
+    tensors = tuple(TensorSpec.of_tile(n, t, env) for n, t in zip(names, (*c.in_specs, *c.out_specs), strict=True))
     for name, kind in [(t.name, "u64") for t in tensors] + [(p.name, p.type) for p in c.raw_params]:
         trace.declare_parameter(name, kind)
     with trace:

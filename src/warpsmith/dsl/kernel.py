@@ -16,7 +16,6 @@ from warpsmith.dsl.arch import resolve_arch
 from warpsmith.dsl.build import Built, build
 from warpsmith.dsl.configuration import Configuration, triple
 from warpsmith.dsl.parameters import raw_parameter
-from warpsmith.dsl.tensor import TensorSpec, TmaDescriptorHandle
 
 if TYPE_CHECKING:
     from warpsmith.simulator.api import SimulationResult
@@ -270,7 +269,3 @@ def _decorate(fn: Callable[..., object], configuration: Configuration) -> Kernel
     if not inspect.isfunction(fn):
         raise InputError(f"kernel: a function is decorated, not {type(fn).__name__}; write @kernel(…) above a def")
     return Kernel(fn, configuration)
-
-
-# kernels written elsewhere spell the types of tensor parameters `kernel.TensorSpec`
-vars(kernel).update(TensorSpec=TensorSpec, TmaDescriptorHandle=TmaDescriptorHandle)

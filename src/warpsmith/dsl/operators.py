@@ -15,7 +15,7 @@ from warpsmith.base.ptx_types import TYPES
 if TYPE_CHECKING:
     from warpsmith.dsl.protocols import RegView
 
-__all__ = ["binary", "compare", "invert", "move", "reversed_subtract", "shift"]
+__all__ = ["binary", "compare", "extremum", "invert", "move", "reversed_subtract", "shift"]
 
 _INTEGERS = {"b32": "u32", "u32": "u32", "s32": "s32", "b64": "u64", "u64": "u64", "s64": "s64"}
 """register type -> the type arithmetic on it uses."""
@@ -26,6 +26,9 @@ _MNEMONICS = {"+": "add.{t}", "-": "sub.{t}", "*": "mul.lo.{t}", "max": "max.{t}
 _COMPARABLE = _INTEGERS | {t: t for t in ("u16", "s16", "f16", "f16x2", "f32", "f64")} | {"b16": "u16"}
 
 _FLOAT_HINT = "write the instruction: ptx.inst.{name}.rn.{type}(d, a, b) says how it rounds"
+
+
+_EXTREMES = frozenset({"f16", "bf16", "f16x2", "bf16x2", "f32", "f64"})
 
 
 def _is_reg(value: object) -> bool:
@@ -94,6 +97,15 @@ def binary(symbol: str, a: RegView, b: object, into: Any = None) -> Any:
                 b = widen(right, kind)
     result = trace.new(a.dtype) if into is None else into
     trace.emit(_MNEMONICS[symbol].format(t=kind, n=kind[1:]), (result, a, b))
+    return result
+
+
+def extremum(symbol: str, a: RegView, b: object) -> Any:
+    """Emit `max` or `min`: no rounding is open in them, so they are there for floating point as well (a NaN loses)."""
+    if a.dtype.name not in _EXTREMES:
+        return binary(symbol, a, b)
+    result = a.scope.trace.new(a.dtype)
+    a.scope.trace.emit(f"{symbol}.{a.dtype}", (result, a, b))
     return result
 
 

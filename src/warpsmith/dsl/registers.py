@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, final, overload
 
 from warpsmith.base.place import error
-from warpsmith.dsl.operators import binary, compare, invert, move, reversed_subtract, shift
+from warpsmith.dsl.operators import binary, compare, extremum, invert, move, reversed_subtract, shift
 
 if TYPE_CHECKING:
     from warpsmith.base.ptx_types import PtxType
@@ -140,12 +140,12 @@ class Reg:
         return binary("^", self, other, self)
 
     def max(self, other: object) -> Reg:
-        """Emit an integer `max` with `other` (signed for s32 and s64) and return the result."""
-        return binary("max", self, other)
+        """Emit `max` with `other` (signed for s32 and s64, NaN loses in floating point) and return the result."""
+        return extremum("max", self, other)
 
     def min(self, other: object) -> Reg:
-        """Emit an integer `min` with `other` (signed for s32 and s64) and return the result."""
-        return binary("min", self, other)
+        """Emit `min` with `other` (signed for s32 and s64, NaN loses in floating point) and return the result."""
+        return extremum("min", self, other)
 
 
 @final

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+from warpsmith.base.layout import Layout
+from warpsmith.base.tile import Tile
 from warpsmith.dsl.trace import current
 
 if TYPE_CHECKING:
-    from warpsmith.base.layout import Layout
+    from collections.abc import Mapping, Sequence
+
     from warpsmith.base.ptx_types import PtxType
-    from warpsmith.base.tile import Tile
     from warpsmith.dsl.registers import Reg
 
 __all__ = ["TensorSpec", "TmaDescriptorHandle"]
@@ -39,13 +41,21 @@ class TensorSpec:
 
     __slots__ = ("_descriptor", "_env", "name", "pointer_used", "shape_used", "tile")
 
-    def __init__(self, name: str, tile: Tile, env: dict[str, int] | None = None) -> None:
+    def __init__(
+        self, name: str, shape: Sequence[int | str], dtype: PtxType, layout: Layout = Layout.ROW, *, tile: Tile | None = None,
+        env: Mapping[str, int] | None = None,
+    ) -> None:  # fmt: skip
         self.name = name
-        self.tile = tile
-        self._env = env or {}
+        self.tile = Tile(*shape, dtype, layout) if tile is None else tile
+        self._env = dict(env or {})
         self._descriptor: TmaDescriptorHandle | None = None
         self.pointer_used = False
         self.shape_used = False
+
+    @classmethod
+    def of_tile(cls, name: str, tile: Tile, env: Mapping[str, int]) -> TensorSpec:
+        """Return the parameter `name` as `tile` of a kernel describes it; `env` gives named dimensions their values."""
+        return cls(name, tile.dims, tile.dtype, tile.layout, tile=tile, env=env)
 
     @property
     def shape(self) -> tuple[int | str, ...]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from warpsmith.base.findings import Finding
     from warpsmith.simulator.launch_config import LaunchConfig
 
-__all__ = ["SimulationResult", "checked", "launch", "ptr", "simulate"]
+__all__ = ["LoadedModule", "SimulationResult", "checked", "ptr", "simulate"]
 
 Shape = int | tuple[int, ...]
 
@@ -61,8 +61,17 @@ class SimulationResult:
         return "\n".join([f"{head}; {len(self.findings)} findings", *map(str, self.findings)])
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class LoadedModule:
+    """A checked module whose variables have their place in a memory that outlives the launch."""
+
+    tree: Module
+    variables: ModuleVariables
+
+
 def simulate(
-    module: Module | str,
+    module: Module | str | LoadedModule,
     *,
     kernel: str | None = None,
     grid: Shape,
@@ -86,13 +95,22 @@ def simulate(
     arguments, `CapabilityError` for what is not modelled; never for findings. Ctrl-C ends the run with `completed=False` and
     what was done so far.
     """
+    loaded = module if isinstance(module, LoadedModule) else _load(module)
+    tree, variables = loaded.tree, loaded.variables
+    entry = _entry(tree, kernel)
+    model = _device(device, tree)
+    if jobs != 1:
+        raise CapabilityError("simulator: jobs other than 1 are not modelled; run several processes instead")
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress={progress!r}: give a function of (CTAs ended, CTAs of the grid)")
+    config = launch_config(entry, model, grid, block, cluster, dynamic_shared, check, numerics, schedule, seed, max_steps)
+    arguments = Arguments(entry, args, variables.memory)
+    return _launch(tree, entry, model, config, variables, arguments, progress)
+
+
+def _load(module: Module | str) -> LoadedModule:
     tree = checked(module)
-    memory = GlobalMemory()
-    return launch(
-        tree, ModuleVariables(tree, memory), kernel=kernel, grid=grid, block=block, cluster=cluster, args=args,
-        dynamic_shared=dynamic_shared, check=check, numerics=numerics, schedule=schedule, seed=seed, device=device, jobs=jobs,
-        max_steps=max_steps, progress=progress,
-    )  # fmt: skip
+    return LoadedModule(tree, ModuleVariables(tree, GlobalMemory()))
 
 
 def checked(module: Module | str) -> Module:
@@ -104,37 +122,6 @@ def checked(module: Module | str) -> Module:
         raise PtxError(problems)
     check_sizes(tree)
     return tree
-
-
-def launch(
-    tree: Module,
-    variables: ModuleVariables,
-    *,
-    kernel: str | None = None,
-    grid: Shape,
-    block: Shape,
-    cluster: Shape | None = None,
-    args: Sequence[Any] = (),
-    dynamic_shared: int = 0,
-    check: bool = True,
-    numerics: Literal["exact", "fast"] = "exact",
-    schedule: Literal["fair", "random"] = "fair",
-    seed: int = 0,
-    device: str | DeviceModel | None = None,
-    jobs: int = 1,
-    max_steps: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> SimulationResult:
-    """Run a kernel on the memory that holds `variables`; the other parameters as in `simulate`."""
-    entry = _entry(tree, kernel)
-    model = _device(device, tree)
-    if jobs != 1:
-        raise CapabilityError("simulator: jobs other than 1 are not modelled; run several processes instead")
-    if progress is not None and not callable(progress):
-        raise InputError(f"progress={progress!r}: give a function of (CTAs ended, CTAs of the grid)")
-    config = launch_config(entry, model, grid, block, cluster, dynamic_shared, check, numerics, schedule, seed, max_steps)
-    arguments = Arguments(entry, args, variables.memory)
-    return _launch(tree, entry, model, config, variables, arguments, progress)
 
 
 def _launch(

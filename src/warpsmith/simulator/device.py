@@ -8,7 +8,7 @@ import numpy as np
 
 from warpsmith.base.device import device
 from warpsmith.base.errors import InputError
-from warpsmith.simulator.api import SimulationResult, checked, launch
+from warpsmith.simulator.api import LoadedModule, SimulationResult, checked, simulate
 from warpsmith.simulator.arguments import DeviceArray, as_numpy
 from warpsmith.simulator.memory import GlobalMemory
 from warpsmith.simulator.variables import ModuleVariables
@@ -54,7 +54,7 @@ class Device:
         self.model = device(name)
         self.memory = GlobalMemory()
         self.globals = Globals()
-        self._modules: dict[int, tuple[Module, ModuleVariables]] = {}
+        self._modules: dict[int, LoadedModule] = {}
 
     def array(self, value: Any, dtype: Any = None) -> DeviceArray:
         """Return an array in device memory: a copy of `value`, or zeros where it is a shape (then `dtype` is needed)."""
@@ -74,7 +74,7 @@ class Device:
         tree = checked(module)
         if id(tree) not in self._modules:
             variables = ModuleVariables(tree, self.memory)
-            self._modules[id(tree)] = tree, variables
+            self._modules[id(tree)] = LoadedModule(tree, variables)
             self.globals.loaded.append(variables)
         return tree
 
@@ -82,4 +82,4 @@ class Device:
         """Run a kernel of a module (or a `@kernel` object) on this device; options and result as in `simulate`."""
         source = module.module() if hasattr(module, "module") else module
         tree = self.load(source)
-        return launch(tree, self._modules[id(tree)][1], device=self.model, **options)
+        return simulate(self._modules[id(tree)], device=self.model, **options)
