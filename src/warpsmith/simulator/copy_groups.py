@@ -15,22 +15,44 @@ if TYPE_CHECKING:
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.registers import Rectangle
 
-__all__ = ["CopyGroups", "GroupWait", "Member"]
+    Window = tuple[slice, slice]
+
+__all__ = ["CopyGroups", "GroupWait", "Held", "Member"]
 
 
 @final
 class Member:
-    """An operation in flight with the threads `[C, T]` of a rectangle that issued it, and their open group then."""
+    """Operations of one instruction, with the threads `[C, T]` of its rectangle that issued them and their open groups."""
 
-    __slots__ = ("group", "lanes", "op", "read", "rect")
+    __slots__ = ("group", "lanes", "ops", "owner", "read", "rect")
 
-    def __init__(self, op: AsyncOperation, rect: Rectangle, lanes: NDArray[np.bool_], group: NDArray[np.int32]) -> None:
-        self.op = op
+    def __init__(
+        self,
+        ops: list[AsyncOperation],
+        rect: Rectangle,
+        lanes: NDArray[np.bool_],
+        group: NDArray[np.int32],
+        owner: NDArray[np.int16] | None,
+    ) -> None:
+        self.ops = ops
         self.rect = rect
         self.lanes = lanes
         self.group = group
+        self.owner = owner
+        """Which of several operations is that of a lane."""
         self.read = False
         """Its sources have been read (`wait_group.read` asks for no more)."""
+
+    @property
+    def left(self) -> int:
+        """Operations that are in flight."""
+        return sum(not op.done for op in self.ops)
+
+    def undone(self) -> NDArray[np.bool_]:
+        """Return the lanes whose operation is in flight."""
+        if self.owner is None:
+            return np.zeros_like(self.lanes) if self.ops[0].done else self.lanes
+        return self.lanes & np.array([not op.done for op in self.ops], np.bool_)[self.owner]
 
 
 @final
@@ -44,8 +66,15 @@ class CopyGroups:
 
     def add(self, x: Lanes, op: AsyncOperation, lanes: NDArray[np.bool_]) -> Member:
         """Put an operation of `lanes` in their open groups."""
+        return self._add(x, [op], lanes.copy(), None)
+
+    def add_each(self, x: Lanes, ops: list[AsyncOperation], owner: NDArray[np.int16]) -> Member:
+        """Put operations in the open groups of their lanes: `ops[owner]` is that of a lane `[C, T]`, -1 none."""
+        return self._add(x, ops, owner >= 0, owner)
+
+    def _add(self, x: Lanes, ops: list[AsyncOperation], lanes: NDArray[np.bool_], owner: NDArray[np.int16] | None) -> Member:
         c0, c1, t0, t1 = x.rect
-        member = Member(op, x.rect, lanes.copy(), self.open[c0:c1, t0:t1].copy())
+        member = Member(ops, x.rect, lanes, self.open[c0:c1, t0:t1].copy(), owner)
         self.members.append(member)
         return member
 
@@ -59,11 +88,11 @@ class CopyGroups:
 
         With `read` it is enough that the sources have been read. A warp waits as one.
         """
-        self.members = [m for m in self.members if not m.op.done]
+        self.members = [m for m in self.members if m.left]
         c0, c1, t0, t1 = x.rect
         lanes = x.active()
         limit = None if keep is None else self.open[c0:c1, t0:t1] - keep
-        waiting: list[tuple[Member, NDArray[np.bool_]]] = []
+        waiting: list[Held] = []
         for m in self.members:
             both = _common(m, x.rect)
             if both is None or (read and m.read):
@@ -73,9 +102,7 @@ class CopyGroups:
             if limit is not None:
                 hit &= m.group[its] < limit[mine]
             if hit.any():
-                held = np.zeros(x.shape, np.bool_)
-                held[mine] = hit
-                waiting.append((m, whole_warps(held)))
+                waiting.append(Held(m, hit, mine, its, x.shape))
         if not waiting:
             return DONE
         condition = GroupWait(waiting, lanes, read)
@@ -83,7 +110,17 @@ class CopyGroups:
 
     def prior(self, rect: Rectangle, lanes: NDArray[np.bool_]) -> list[AsyncOperation]:
         """Return the operations in flight that `lanes` issued."""
-        return [m.op for m in self.members if not m.op.done and _overlap(m, rect, lanes)]
+        out: list[AsyncOperation] = []
+        for m in self.members:
+            both = _common(m, rect)
+            if both is None or not m.left:
+                continue
+            hit = m.lanes[both[1]] & lanes[both[0]]
+            if m.owner is None:
+                out += m.ops if hit.any() else []
+            else:
+                out += [m.ops[i] for i in np.unique(m.owner[both[1]][hit]).tolist() if not m.ops[i].done]
+        return out
 
 
 def whole_warps(lanes: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -92,7 +129,7 @@ def whole_warps(lanes: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.repeat(lanes.reshape(c, t // 32, 32).any(-1), 32, axis=1)
 
 
-def _common(m: Member, rect: Rectangle) -> tuple[tuple[slice, slice], tuple[slice, slice]] | None:
+def _common(m: Member, rect: Rectangle) -> tuple[Window, Window] | None:
     """Return the threads that a rectangle shares with a member's, as windows of the one and of the other."""
     c0, c1, t0, t1 = rect
     a0, a1, b0, b1 = max(c0, m.rect[0]), min(c1, m.rect[1]), max(t0, m.rect[2]), min(t1, m.rect[3])
@@ -102,9 +139,35 @@ def _common(m: Member, rect: Rectangle) -> tuple[tuple[slice, slice], tuple[slic
     return mine, (slice(a0 - m.rect[0], a1 - m.rect[0]), slice(b0 - m.rect[2], b1 - m.rect[2]))
 
 
-def _overlap(m: Member, rect: Rectangle, lanes: NDArray[np.bool_]) -> bool:
-    both = _common(m, rect)
-    return both is not None and bool((m.lanes[both[1]] & lanes[both[0]]).any())
+@final
+class Held:
+    """The lanes of a waiting rectangle that a member holds."""
+
+    __slots__ = ("hit", "its", "left", "member", "mine", "warps")
+
+    def __init__(
+        self,
+        member: Member,
+        hit: NDArray[np.bool_],
+        mine: tuple[slice, slice],
+        its: tuple[slice, slice],
+        shape: tuple[int, int],
+    ) -> None:
+        self.member, self.hit, self.mine, self.its = member, hit, mine, its
+        self.left = -1
+        self.warps = np.zeros(shape, np.bool_)
+        """Lanes of the warps that are held."""
+
+    def update(self) -> bool:
+        """Look which operations are still in flight; say whether that changed."""
+        left = self.member.left
+        if left == self.left:
+            return False
+        self.left = left
+        self.warps[...] = False
+        self.warps[self.mine] = self.hit & self.member.undone()[self.its]
+        self.warps = whole_warps(self.warps)
+        return True
 
 
 @final
@@ -113,26 +176,25 @@ class GroupWait:
 
     timed = False
 
-    def __init__(self, waiting: list[tuple[Member, NDArray[np.bool_]]], lanes: NDArray[np.bool_], read: bool) -> None:
+    def __init__(self, waiting: list[Held], lanes: NDArray[np.bool_], read: bool) -> None:
         self.waiting, self.lanes, self.read = waiting, lanes.copy(), read
-        self.holding = np.zeros(lanes.shape, np.int32)
-        """Per lane: the operations that hold it."""
-        for _, held in waiting:
-            self.holding += held
-        self.free = self.lanes & (self.holding == 0)
+        self.free = np.zeros_like(lanes)
 
     def ready(self) -> NDArray[np.bool_]:
         """Return the lanes that no operation holds any more."""
-        left = [w for w in self.waiting if not (w[0].op.done or (self.read and w[0].read))]
-        if len(left) != len(self.waiting):
-            for m, held in self.waiting:
-                if m.op.done or (self.read and m.read):
-                    self.holding -= held
-            self.waiting = left
-            self.free = self.lanes & (self.holding == 0)
+        left = [w for w in self.waiting if not (self.read and w.member.read)]
+        changed = len(left) != len(self.waiting)
+        for w in left:
+            changed |= w.update()
+        if changed:
+            self.waiting = [w for w in left if w.left]
+            held = np.zeros_like(self.lanes)
+            for w in self.waiting:
+                held |= w.warps
+            self.free = self.lanes & ~held
         return self.free
 
     def describe(self) -> str:
         """Say what is in flight."""
-        kinds = sorted({m.op.kind for m, _ in self.waiting})
-        return f"{len(self.waiting)} operations in flight ({', '.join(kinds)})"
+        kinds = sorted({op.kind for w in self.waiting for op in w.member.ops if not op.done})
+        return f"{sum(w.member.left for w in self.waiting)} operations in flight ({', '.join(kinds)})"

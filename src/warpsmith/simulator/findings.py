@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from warpsmith.base.source import Place
     from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.machine import Machine
 
-__all__ = ["FindingLog", "threads_text"]
+__all__ = ["FindingLog", "threads_text", "warps_text"]
 
 LIMIT = 100
 """Findings kept in all; one per kind and place."""
@@ -88,6 +89,12 @@ def _ranges(numbers: list[int]) -> str:
         if n is not None:
             start = previous = n
     return ",".join(out)
+
+
+def warps_text(machine: Machine, row: int, first: int, count: int) -> str:
+    """Name `count` whole warps of a resident CTA as `threads_text` does."""
+    cta = "{},{},{}".format(*machine.cta_of(row))
+    return f"cta ({cta}) warp {first} lanes 0-31" if count == 1 else f"cta ({cta}) warps {first}-{first + count - 1} lanes 0-31"
 
 
 def threads_text(x: Lanes, mask: NDArray[np.bool_]) -> str:

@@ -58,6 +58,7 @@ def _split(bits: int) -> tuple[MatrixDescriptor, int]:
     return MatrixDescriptor(phase, d.leading, d.stride, d.swizzle, d.base_offset), d.start - phase
 
 
+@lru_cache(maxsize=4096)
 def span(bits: int, tile: Tile) -> tuple[int, int]:
     """Return the first and last address (exclusive) that the operand's bytes lie in."""
     d, base = _split(bits)
@@ -65,35 +66,36 @@ def span(bits: int, tile: Tile) -> tuple[int, int]:
     return first + base, last + base
 
 
-def _read(machine: Machine, row: int, bits: int, tile: Tile) -> NDArray[Any]:
-    """Return the values `[mn, k]` of an operand in the shared memory of a row."""
-    d, base = _split(bits)
-    index, _, _ = _pieces(d, tile)
-    shared = machine.shared
-    data = shared.views[16].take(index + ((row * shared.row + base) >> 4), mode="clip")
+def _where(machine: Machine, rows: list[int], bits: list[int], tile: Tile) -> NDArray[np.int64]:
+    """Return the 16-byte items of shared memory that operands lie in, `[i, mn, k / T]` (or `[i, k, mn / T]`)."""
+    apart = [_split(b) for b in bits]
+    index = [_pieces(d, tile)[0] for d, _ in apart]
+    starts = np.array([row * machine.shared.row + base for row, (_, base) in zip(rows, apart, strict=True)], np.int64) >> 4
+    same = all(i is index[0] for i in index)
+    return (index[0][None] if same else np.stack(index)) + starts[:, None, None]
+
+
+def _read(machine: Machine, where: NDArray[np.int64], tile: Tile) -> NDArray[Any]:
+    """Return the values `[i, mn, k]` of operands in shared memory."""
+    data = machine.shared.views[16].take(where, mode="clip")
     if WIDTH[tile.type_] < 8:
         return np.unpackbits(data.view(np.uint8), axis=-1, bitorder="little")
     elements = values(data.view(f"u{WIDTH[tile.type_] // 8}"), tile.type_)
-    return elements.T if tile.mn_major else elements
+    return elements.swapaxes(1, 2) if tile.mn_major else elements
 
 
-def _undefined(machine: Machine, row: int, bits: int, tile: Tile) -> NDArray[np.bool_] | None:
-    """Return which rows (of A) or columns (of B) `[mn]` have undefined bytes; None: none."""
-    d, base = _split(bits)
-    index, _, _ = _pieces(d, tile)
-    flags = (
-        machine.shared.shadows[16].take(index + ((row * machine.shared.row + base) >> 4), mode="clip").view(np.uint8)
-        & UNDEFINED
-    )
+def _undefined(machine: Machine, where: NDArray[np.int64], tile: Tile) -> NDArray[np.bool_] | None:
+    """Return which rows (of A) or columns (of B) `[i, mn]` have undefined bytes; None: none."""
+    flags = machine.shared.shadows[16].take(where, mode="clip").view(np.uint8) & UNDEFINED
     if not flags.any():
         return None
     if tile.mn_major:
-        return np.logical_or.reduce(flags.reshape(tile.k, tile.mn, -1), axis=(0, 2))
-    return np.logical_or.reduce(flags.reshape(tile.mn, -1), axis=1)
+        return np.logical_or.reduce(flags.reshape(len(where), tile.k, tile.mn, -1), axis=(1, 3))
+    return np.logical_or.reduce(flags.reshape(len(where), tile.mn, -1), axis=2)
 
 
 def from_registers(registers: NDArray[np.uint32], type_: str, k: int) -> NDArray[Any]:
-    """Return A `[64, k]` from its fragment: unsigned registers `[n, 128]`."""
+    """Return A `[i, 64, k]` from fragments: unsigned registers `[i, n, 128]`."""
     width = WIDTH[type_]
     row, column = wgmma_a(k, width)
     parts = np.ascontiguousarray(registers)[..., None]
@@ -101,8 +103,8 @@ def from_registers(registers: NDArray[np.uint32], type_: str, k: int) -> NDArray
         elements = np.unpackbits(parts.view(np.uint8), axis=-1, bitorder="little")
     else:
         elements = parts.view(f"u{width // 8}")
-    out = np.empty((64, k), elements.dtype)
-    out[row, column] = elements
+    out = np.empty((len(registers), 64, k), elements.dtype)
+    out[:, row, column] = elements
     return out if width < 8 else values(out, type_)
 
 
@@ -131,35 +133,9 @@ class Product:
     columns: NDArray[np.intp] | None = None
     """Of a sparse product: the column of each stored element of A, `[64, k / 2]`."""
 
-    def operands(self, machine: Machine) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Read A `[64, k]` and B `[n, k]`."""
-        a = self.a if isinstance(self.a, np.ndarray) else _read(machine, self.row, self.a, self.tile_a)
-        return -a if self.negate else a, _read(machine, self.row, self.b, self.tile_b)
-
     def block(self) -> NDArray[Any]:
         """Return the accumulators' registers `[r, 128]`: a live view, or a copy."""
         return self.accumulators[0] if len(self.accumulators) == 1 else np.stack(self.accumulators)
-
-    def follow_undefined(self, machine: Machine) -> None:
-        """Mark the accumulators that undefined bytes have reached, and unmark those that were computed afresh."""
-        registers = machine.registers
-        rows = None if isinstance(self.a, np.ndarray) else _undefined(machine, self.row, self.a, self.tile_a)
-        columns = _undefined(machine, self.row, self.b, self.tile_b)
-        if rows is not None or columns is not None:
-            registers.track()
-        if registers.undefined is None:
-            return
-        bad = np.zeros((64, self.n), np.bool_)
-        if rows is not None:
-            bad[rows] = True
-        if columns is not None:
-            bad[:, columns] = True
-        row, column = wgmma_accumulator(self.n, 16 if self.types[0] == "f16" else 32)
-        hit = bad[row, column].any(-1)
-        for bank, slots in self.slots.items():
-            flags = registers.undefined[bank]
-            where = (list(slots), self.row, slice(self.first, self.first + 128))
-            flags[where] = (flags[where] | hit) if self.scale_d else hit
 
     def put(self, registers: NDArray[Any]) -> None:
         """Write registers `[r, 128]`."""
@@ -181,8 +157,11 @@ def run(machine: Machine, products: list[Product]) -> None:
 
 def _multiply(machine: Machine, products: list[Product]) -> None:
     first = products[0]
-    operands = [p.operands(machine) for p in products]
-    a, b = np.stack([o[0] for o in operands]), np.stack([o[1] for o in operands])
+    rows = [p.row for p in products]
+    where_b = _where(machine, rows, [p.b for p in products], first.tile_b)
+    where_a = None if isinstance(first.a, np.ndarray) else _where(machine, rows, [int(p.a) for p in products], first.tile_a)
+    a = np.stack([p.a for p in products]) if where_a is None else _read(machine, where_a, first.tile_a)
+    a, b = -a if first.negate else a, _read(machine, where_b, first.tile_b)
     c = _matrices(np.stack([p.block() for p in products]), first) if first.scale_d else None
     how: Any = {"saturate": first.saturate, "wgmma": True}
     if first.columns is None:
@@ -192,8 +171,34 @@ def _multiply(machine: Machine, products: list[Product]) -> None:
         d = sparse_product(machine, a, b.swapaxes(1, 2), c, first.types, columns, **how)
     for product, registers in zip(products, _registers(d, first), strict=True):
         product.put(registers)
-        if machine.checking:
-            product.follow_undefined(machine)
+    if machine.checking:
+        _follow_undefined(machine, products, where_a, where_b)
+
+
+def _follow_undefined(
+    machine: Machine, products: list[Product], where_a: NDArray[np.int64] | None, where_b: NDArray[np.int64]
+) -> None:
+    """Mark the accumulators that undefined bytes have reached, and unmark those that were computed afresh."""
+    first = products[0]
+    rows = None if where_a is None else _undefined(machine, where_a, first.tile_a)
+    columns = _undefined(machine, where_b, first.tile_b)
+    registers = machine.registers
+    if rows is not None or columns is not None:
+        registers.track()
+    if registers.undefined is None:
+        return
+    bad = np.zeros((len(products), 64, first.n), np.bool_)
+    if rows is not None:
+        bad |= rows[:, :, None]
+    if columns is not None:
+        bad |= columns[:, None, :]
+    row, column = wgmma_accumulator(first.n, 16 if first.types[0] == "f16" else 32)
+    hits: Any = bad[:, row, column].any(-1)
+    for product, hit in zip(products, hits, strict=True):
+        for bank, slots in product.slots.items():
+            flags = registers.undefined[bank]
+            where = (list(slots), product.row, slice(product.first, product.first + 128))
+            flags[where] = (flags[where] | hit) if product.scale_d else hit
 
 
 def _matrices(block: NDArray[Any], like: Product) -> NDArray[Any]:

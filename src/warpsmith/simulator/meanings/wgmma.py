@@ -9,7 +9,7 @@ import numpy as np
 
 from warpsmith.base.findings import Related
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
-from warpsmith.simulator.findings import threads_text
+from warpsmith.simulator.findings import warps_text
 from warpsmith.simulator.meanings.registry import machine, sync
 from warpsmith.simulator.outcome import Outcome
 from warpsmith.simulator.sparse import Sparsity
@@ -52,23 +52,32 @@ def mma_async(m: Match) -> Function:
         b = np.broadcast_to(np.asarray(v["b"]), x.shape)
         scale = np.broadcast_to(np.asarray(v["scale"]), x.shape)
         a = _fragment(v["a"], x) if in_registers else np.broadcast_to(np.asarray(v["a"]), x.shape)
-        active = x.active()
-        for c in range(x.shape[0]):
-            for t in range(-x.t0 % 128, x.shape[1] - 127, 128):
-                if not active[c, t : t + 128].all():
-                    continue
-                _agree(x, c, t, b, "the descriptor of B")
-                if not in_registers:
-                    _agree(x, c, t, a, "the descriptor of A")
-                left: Any = int(a[c, t]) if not in_registers else from_registers(a[:, c, t : t + 128], a_type, stored)
-                product = Product(
-                    row=x.c0 + c, types=types, n=n, a=left, b=int(b[c, t]), tile_a=tile_a, tile_b=tile_b,
-                    accumulators=_accumulators(v["d"], c, t), scale_d=bool(scale[c, t]), negate=negate, saturate=saturate,
-                    slots=x.op.operand_slots(0), first=x.t0 + t, columns=_columns(x, c, t, sparsity, v),
-                )  # fmt: skip
-                _issue(x, c, t, product)
+        groups = _warpgroups(x)
+        _agree(x, groups, b, "the descriptor of B")
+        if not in_registers:
+            _agree(x, groups, a, "the descriptor of A")
+        lefts: Any = _fragments(a, groups, a_type, stored) if in_registers else [int(a[c, t]) for c, t in groups]
+        products = [
+            Product(
+                row=x.c0 + c, types=types, n=n, a=left, b=int(b[c, t]), tile_a=tile_a, tile_b=tile_b,
+                accumulators=_accumulators(v["d"], c, t), scale_d=bool(scale[c, t]), negate=negate, saturate=saturate,
+                slots=x.op.operand_slots(0), first=x.t0 + t, columns=_columns(x, c, t, sparsity, v),
+            )
+            for (c, t), left in zip(groups, lefts, strict=True)
+        ]  # fmt: skip
+        _issue(x, groups, products)
 
     return issue
+
+
+def _warpgroups(x: Lanes) -> list[tuple[int, int]]:
+    """Return the place in `[C, T]` of the first thread of every warpgroup that is here whole."""
+    first = -x.t0 % 128
+    count = (x.shape[1] - first) // 128
+    if x.mask is None:
+        return [(c, first + 128 * g) for c in range(x.shape[0]) for g in range(count)]
+    whole = x.mask[:, first : first + 128 * count].reshape(x.shape[0], count, 128).all(axis=-1)
+    return [(c, first + 128 * g) for c, g in np.argwhere(whole).tolist()]
 
 
 def _columns(x: Lanes, c: int, t: int, sparsity: Sparsity | None, v: dict[str, Any]) -> NDArray[np.intp] | None:
@@ -85,38 +94,63 @@ def _fragment(a: Any, x: Lanes) -> NDArray[np.uint32]:
     return np.stack([np.broadcast_to(np.asarray(r), x.shape) for r in a]).view(np.uint32)
 
 
+def _fragments(a: NDArray[np.uint32], groups: list[tuple[int, int]], type_: str, k: int) -> NDArray[Any]:
+    """Return A `[i, 64, k]` of warpgroups from registers `[n, C, T]`."""
+    if not groups:
+        return np.empty((0, 64, k))
+    return from_registers(np.stack([a[:, c, t : t + 128] for c, t in groups]), type_, k)
+
+
 def _accumulators(d: Any, c: int, t: int) -> list[NDArray[Any]]:
     if getattr(d, "array", None) is not None:
         return [d.array[:, c, t : t + 128]]
     return [dest.array[c, t : t + 128] for dest in d]
 
 
-def _agree(x: Lanes, c: int, t: int, value: NDArray[Any], what: str) -> None:
+def _agree(x: Lanes, groups: list[tuple[int, int]], value: NDArray[Any], what: str) -> None:
     """Report lanes of a warpgroup that give different descriptors."""
-    mine = value[c, t : t + 128]
-    if (mine == mine[0]).all():
+    first = -x.t0 % 128
+    count = (x.shape[1] - first) // 128
+    each = value[:, first : first + 128 * count].reshape(x.shape[0], count, 128)
+    if (each == each[..., :1]).all():
         return
-    lanes = np.zeros(x.shape, np.bool_)
-    lanes[c, t : t + 128] = mine != mine[0]
-    x.finding(
-        "divergent-collective",
-        f"{what} differs between the threads of a warpgroup ({int(mine[0]):#x} in its first thread)",
-        lanes=lanes,
-        repair="Compute the descriptor from values that are the same in all 128 threads.",
-    )
+    for c, t in groups:
+        mine = value[c, t : t + 128]
+        if (mine == mine[0]).all():
+            continue
+        lanes = np.zeros(x.shape, np.bool_)
+        lanes[c, t : t + 128] = mine != mine[0]
+        x.finding(
+            "divergent-collective",
+            f"{what} differs between the threads of a warpgroup ({int(mine[0]):#x} in its first thread)",
+            lanes=lanes,
+            repair="Compute the descriptor from values that are the same in all 128 threads.",
+        )
 
 
-def _issue(x: Lanes, c: int, t: int, product: Product) -> None:
+def _issue(x: Lanes, groups: list[tuple[int, int]], products: list[Product]) -> None:
+    """Put the products of warpgroups in flight, as one member of their groups."""
+    m = x.machine
+    ops: list[AsyncOperation] = []
+    owner = np.full(x.shape, -1, np.int16)
+    for (c, t), product in zip(groups, products, strict=True):
+        op = _operation(x, c, t, product)
+        if op is not None:
+            owner[c, t : t + 128] = len(ops)
+            ops.append(op)
+            x.issue(op)
+    if ops:
+        units_of(m).wgmma.add_each(x, ops, owner)
+
+
+def _operation(x: Lanes, c: int, t: int, product: Product) -> AsyncOperation | None:
     m = x.machine
     shared, base = m.shared, product.row * m.shared.row
-    lanes = np.zeros(x.shape, np.bool_)
-    lanes[c, t : t + 128] = True
-    group = (x.t0 + t) // 128
 
     def complete(machine: Machine) -> None:
         run(machine, [product])
 
-    op = AsyncOperation("wgmma.mma_async", complete, product.row, x.place, queue=("wgmma", product.row, group))
+    op = AsyncOperation("wgmma.mma_async", complete, product.row, x.place, queue=("wgmma", product.row, product.first // 128))
     op.together, op.payload = _complete, product
     tiles = [(product.b, product.tile_b)]
     if not isinstance(product.a, np.ndarray):
@@ -128,24 +162,30 @@ def _issue(x: Lanes, c: int, t: int, product: Product) -> None:
                 "out-of-bounds",
                 f"a matrix descriptor of wgmma reaches shared addresses {first:#x} to {last:#x}; "
                 f"the CTA has {m.reserved_shared:#x} to {m.reserved_shared + m.shared_bytes:#x}",
-                lanes=lanes,
+                lanes=_lanes(x, c, t),
                 stop=True,
                 repair="Check the start address (bits 13:0 hold address >> 4) and the two byte offsets of the descriptor.",
             )
-            return
+            return None
         op.reads.append(Extent(shared, base + first, base + last))
     if m.checking:
-        op.threads = threads_text(x, lanes)
-        _check_operands(x, op, lanes)
-    units_of(m).wgmma.add(x, op, lanes)
-    x.issue(op)
+        op.threads = warps_text(m, product.row, product.first // 32, 4)
+        _check_operands(x, op, c, t)
+    return op
+
+
+def _lanes(x: Lanes, c: int, t: int) -> NDArray[np.bool_]:
+    """Return the mask of one warpgroup."""
+    lanes = np.zeros(x.shape, np.bool_)
+    lanes[c, t : t + 128] = True
+    return lanes
 
 
 def _complete(machine: Machine, batch: list[AsyncOperation]) -> None:
     run(machine, [op.payload for op in batch])
 
 
-def _check_operands(x: Lanes, op: AsyncOperation, lanes: NDArray[np.bool_]) -> None:
+def _check_operands(x: Lanes, op: AsyncOperation, c: int, t: int) -> None:
     """Report operand bytes that a copy in flight has yet to write."""
     for e in op.reads:
         if not (e.space.shadow[e.start : e.stop] & 2).any():
@@ -156,7 +196,7 @@ def _check_operands(x: Lanes, op: AsyncOperation, lanes: NDArray[np.bool_]) -> N
         x.finding(
             "async-read-before-complete",
             f"wgmma reads shared memory from {e.start % e.space.row:#x} on, which `{writers[0].kind}` in flight still writes",
-            lanes=lanes,
+            lanes=_lanes(x, c, t),
             related=[_issued(w) for w in writers[:2]],
             repair="Wait for the phase of the copy's mbarrier before the product that reads the tile.",
         )
