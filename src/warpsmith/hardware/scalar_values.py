@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from warpsmith.base.ptx_types import TYPES
 
-__all__ = ["RANDOM", "code_dtype", "edge_count", "inputs", "splitmix"]
+__all__ = ["RANDOM", "code_dtype", "edge_count", "inputs", "random_values", "splitmix"]
 
 Array = NDArray[Any]
 RANDOM = 16384
@@ -136,7 +136,8 @@ def _random_integer(r: NDArray[np.uint64], how: NDArray[np.uint64], bits: int) -
     return chosen & u((1 << bits) - 1)
 
 
-def _random(name: str, operand: int, n: int) -> NDArray[np.uint64]:
+def random_values(name: str, operand: int, n: int) -> NDArray[np.uint64]:
+    """Return n random codes of a type, from streams that `operand` names."""
     r, how = splitmix(2 * operand + 1, n), splitmix(2 * operand + 2, n)
     if name == "pred":
         return r & np.uint64(1)
@@ -160,6 +161,6 @@ def inputs(types: tuple[str, ...]) -> list[Array]:
     exhaustive = len(types) == 1 and types[0] != "pred" and bits <= 16
     out: list[Array] = []
     for i, (name, edges) in enumerate(zip(types, grid, strict=True)):
-        random = np.arange(max(64, 1 << bits), dtype=np.uint64) if exhaustive else _random(name, i, RANDOM)
+        random = np.arange(max(64, 1 << bits), dtype=np.uint64) if exhaustive else random_values(name, i, RANDOM)
         out.append(np.concatenate([edges.ravel(), random]).astype(code_dtype(name)))
     return out

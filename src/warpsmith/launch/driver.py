@@ -128,10 +128,18 @@ class Driver:
 
     def load(self, cubin: bytes, name: str) -> Function:
         """Load a cubin and return one of its kernels."""
-        module, handle = c_void_p(), c_void_p()
+        return self.load_kernels(cubin, [name])[0]
+
+    def load_kernels(self, cubin: bytes, names: Sequence[str]) -> list[Function]:
+        """Load a cubin once and return several of its kernels."""
+        module = c_void_p()
         self.call("cuModuleLoadData", byref(module), cubin)
-        self.call("cuModuleGetFunction", byref(handle), module, name.encode())
-        return Function(self, handle, name)
+        found: list[Function] = []
+        for name in names:
+            handle = c_void_p()
+            self.call("cuModuleGetFunction", byref(handle), module, name.encode())
+            found.append(Function(self, handle, name))
+        return found
 
     def allocate(self, size: int) -> int:
         """Return the address of `size` fresh bytes of device memory."""

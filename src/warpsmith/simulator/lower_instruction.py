@@ -12,8 +12,9 @@ from warpsmith.base.errors import InputError
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.simulator.lower_operands import OperandLowering
 from warpsmith.simulator.meanings.registry import Built, Refused, build
-from warpsmith.simulator.meanings.scalar_video import BUILDERS as VIDEO
-from warpsmith.simulator.meanings.scalar_video import SELECTORS, Part, selected
+from warpsmith.simulator.meanings.scalar_video import BUILDERS as SCALAR_VIDEO
+from warpsmith.simulator.meanings.scalar_video import Part, is_selector, selected
+from warpsmith.simulator.meanings.video import BUILDERS as SIMD_VIDEO
 from warpsmith.simulator.program import (
     Call,
     Const,
@@ -169,7 +170,8 @@ class InstructionLowering:
         return out
 
     def _declared(self, s: Instruction) -> list[Operation] | Sync:
-        if s.opcode in VIDEO and any(isinstance(o, Name) and (o.minus or o.member in SELECTORS) for o in s.operands):
+        video = s.opcode in SCALAR_VIDEO or s.opcode in SIMD_VIDEO
+        if video and any(isinstance(o, Name) and (o.minus or is_selector(o.member)) for o in s.operands):
             return [self._selected(s)]
         m = select(s, self.operands.width)
         key = (m.row.id, s.mnemonic)
@@ -187,10 +189,10 @@ class InstructionLowering:
     def _selected(self, s: Instruction) -> Operation:
         """Return a video instruction whose operands have selectors or signs: the words are read whole."""
         parts = tuple(
-            Part(o.member if o.member in SELECTORS else "", o.minus) if isinstance(o, Name) else Part() for o in s.operands
+            Part(o.member if is_selector(o.member) else "", o.minus) if isinstance(o, Name) else Part() for o in s.operands
         )
         whole: list[Operand] = [
-            replace(o, member="" if o.member in SELECTORS else o.member, minus=False) if isinstance(o, Name) else o
+            replace(o, member="" if is_selector(o.member) else o.member, minus=False) if isinstance(o, Name) else o
             for o in s.operands
         ]
         plain = replace(s, operands=whole)

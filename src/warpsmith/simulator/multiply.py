@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["multiply"]
+__all__ = ["multiply", "note_products"]
+
+
+def note_products(machine: Machine, subject: str, how: str) -> None:
+    """Say how the products of `subject` were computed."""
+    machine.fidelity.note(subject, "published model", how)
 
 
 def multiply(
@@ -55,10 +60,8 @@ def multiply(
     except KeyError:
         raise CapabilityError(f'simulator: {a_type} operands are not modelled exactly; use numerics="fast"') from None
     terms = "stored terms (as of a dense product; sparse sums were not compared with hardware)" if sparse else "terms"
-    machine.fidelity.note(
-        f"{'sparse ' if sparse else ''}{a_type} tensor cores", "published model",
-        f"truncated fused dot products: {rule.block} {terms}, {rule.fraction} bits below the largest exponent",
-    )  # fmt: skip
+    how = f"truncated fused dot products: {rule.block} {terms}, {rule.fraction} bits below the largest exponent"
+    note_products(machine, f"{'sparse ' if sparse else ''}{a_type} tensor cores", how)
     if sparse == "spread":  # as many stored products a block; zeros change no sum, nor the exponent it is aligned to
         rule = replace(rule, block=2 * rule.block)
     return tensorcore.exact(a, b, c, rule)

@@ -28,10 +28,11 @@ Fn = Callable[..., None]
 _LEAST_NORMAL, _HUGE = np.float32(2.0**-126), np.float32(2.0**126)
 
 
-def _scaled(unit: Callable[[F32], F32], by: float, back: Callable[[F32], F32]) -> Callable[[F32, bool], F32]:
+def _scaled(name: str, by: float, back: Callable[[F32], F32]) -> Callable[[F32, bool], F32]:
     """Return the function that multiplies subnormal operands by `by` first and mends the result with `back`, unless `.ftz`."""
 
     def function(x: F32, ftz: bool) -> F32:
+        unit = getattr(mufu, name)
         if ftz:
             return unit(x)
         small = np.abs(x) < _LEAST_NORMAL
@@ -59,10 +60,10 @@ def _rcp(x: F32, ftz: bool) -> F32:
 
 FUNCTIONS: dict[str, Callable[[F32, bool], F32]] = {
     "ex2": _ex2,
-    "lg2": _scaled(mufu.lg2, 2.0**24, lambda r: r + np.float32(-24)),
+    "lg2": _scaled("lg2", 2.0**24, lambda r: r + np.float32(-24)),
     "rcp": _rcp,
-    "rsqrt": _scaled(mufu.rsq, 2.0**24, lambda r: r * np.float32(2.0**12)),
-    "sqrt": _scaled(mufu.sqrt, 2.0**24, lambda r: r * np.float32(2.0**-12)),
+    "rsqrt": _scaled("rsq", 2.0**24, lambda r: r * np.float32(2.0**12)),
+    "sqrt": _scaled("sqrt", 2.0**24, lambda r: r * np.float32(2.0**-12)),
     "sin": lambda x, ftz: mufu.sin(mufu.turns(flush(x) if ftz else x)),
     "cos": lambda x, ftz: mufu.cos(mufu.turns(flush(x) if ftz else x)),
     "tanh": lambda x, ftz: mufu.tanh(x),

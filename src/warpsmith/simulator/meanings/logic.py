@@ -87,12 +87,12 @@ def funnel(form: Form) -> Fn:
 
 
 def _of_two(b: Array, c: Array, table: int) -> Any:
-    """Return the bitwise function of two words with truth table `table` (bit 2b+c); ints 0 and -1 for constants."""
+    """Return the bitwise function of two words with truth table `table` (bit 2b+c); a lone word for constants."""
     if table >> 3:  # true for b = c = 1: the complement is one of the eight others
         r = _of_two(b, c, ~table & 15)
         return ~r
     if table == 0:
-        return 0
+        return np.uint32(0)
     return {
         1: lambda: ~(b | c), 2: lambda: ~b & c, 3: lambda: ~b, 4: lambda: b & ~c, 5: lambda: ~c, 6: lambda: b ^ c,
         7: lambda: ~(b & c),
@@ -100,7 +100,7 @@ def _of_two(b: Array, c: Array, table: int) -> Any:
 
 
 def lookup(a: Array, b: Array, c: Array, lut: int) -> Any:
-    """Return the bitwise function of three words whose truth table is `lut` (bit 4a+2b+c); an int for constants."""
+    """Return the bitwise function of three words whose truth table is `lut` (bit 4a+2b+c); a lone word for constants."""
     low, high = lut & 15, lut >> 4
     if low == high:
         return _of_two(b, c, low)
@@ -113,24 +113,19 @@ def lookup(a: Array, b: Array, c: Array, lut: int) -> Any:
     return _of_two(b, c, low) ^ (a & _of_two(b, c, low ^ high))
 
 
-def _words(value: Any) -> Array:
-    """Return a lookup's result as uint32 words."""
-    return np.asarray(value & 0xFFFFFFFF, np.uint32) if isinstance(value, int) else np.asarray(value)
-
-
 def lop3(form: Form) -> Fn:
     """Build lop3; with a Boolean operation the second result is (d != 0) op q."""
     op = next((w for w in form.words if w in _BINARY), None)
 
     def plain(out: Array, a: Array, b: Array, c: Array, lut: Any) -> None:
-        out[...] = _words(lookup(a, b, c, int(lut) & 0xFF))
+        out[...] = lookup(a, b, c, int(lut) & 0xFF)
 
     if op is None:
         return plain
     combine = _BINARY[op]
 
     def with_predicate(out: Array | None, p: Array, a: Array, b: Array, c: Array, lut: Any, q: Array) -> None:
-        d = _words(lookup(a, b, c, int(lut) & 0xFF))
+        d = lookup(a, b, c, int(lut) & 0xFF)
         p[...] = combine(d != 0, q)
         if out is not None:
             out[...] = d

@@ -9,6 +9,7 @@ import numpy as np
 
 from warpsmith.simulator.fragments import accumulator, operand_a, operand_b, volta_accumulator, volta_operand
 from warpsmith.simulator.meanings.mma_double import double_product
+from warpsmith.simulator.meanings.mma_emulated import bytes_as_halves, lacks_bytes, lacks_volta_shape, volta_product
 from warpsmith.simulator.meanings.mma_scaled import block_scaled
 from warpsmith.simulator.meanings.registry import machine, refuse
 from warpsmith.simulator.multiply import multiply
@@ -56,7 +57,12 @@ def mma(m: Match) -> Function | Refused:
         if sparsity is not None:
             held = registers(x, e)[0].reshape(-1, 32)[warps]
             kept = sparsity.columns(x.machine, held, int(selector))
-            product = sparse_product(x.machine, left, right, third, types, kept, saturate=saturate)
+            if lacks_bytes(x.machine, a_type):
+                product = bytes_as_halves(x.machine, left, right, third, types, kept)
+            else:
+                product = sparse_product(x.machine, left, right, third, types, kept, saturate=saturate)
+        elif lacks_bytes(x.machine, a_type):
+            product = bytes_as_halves(x.machine, left, right, third, types, None)
         elif differing:
             product = _different_bits(left, right, third)
         elif a_type == "f64":
@@ -108,7 +114,10 @@ def _volta(types: tuple[str, str, str, str], a_layout: str, b_layout: str) -> Fu
         left = values(matrices(elements(registers(x, a), 16), stacked["a"], (32, 4), warps), "f16").reshape(-1, 4, 8, 4)
         right = values(matrices(elements(registers(x, b), 16), stacked["b"], (16, 8), warps), "f16").reshape(-1, 4, 4, 8)
         third = _sums(x, c, types[3], stacked["c"], (32, 8), warps).reshape(-1, 4, 8, 8)
-        product = multiply(x.machine, left, right, third, types, volta_shape=True)
+        if lacks_volta_shape(x.machine):
+            product = volta_product(x.machine, left, right, third, types)
+        else:
+            product = multiply(x.machine, left, right, third, types, volta_shape=True)
         write_registers(x, d, packed(product.reshape(-1, 32, 8), stacked["d"]), warps)
 
     return run

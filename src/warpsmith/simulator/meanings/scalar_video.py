@@ -15,19 +15,20 @@ from numpy.typing import NDArray
 
 from warpsmith.simulator.meanings.forms import Form, form_of
 from warpsmith.simulator.meanings.registry import in_place
-from warpsmith.simulator.meanings.video import operation, signs, values, write
+from warpsmith.simulator.meanings.video import BUILDERS as SIMD
+from warpsmith.simulator.meanings.video import operation, signs, simd, values, write
 
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa import Match
 
-__all__ = ["BUILDERS", "SELECTORS", "Part", "selected"]
+__all__ = ["BUILDERS", "Part", "is_selector", "selected"]
 
 Array = NDArray[Any]
 I64 = NDArray[np.int64]
 Fn = Callable[..., None]
 _SECOND: dict[str, Callable[..., I64]] = {"min": np.minimum, "max": np.maximum}
 _WORD = 0xFFFFFFFF
-SELECTORS = {"": (32, 0), "b0": (8, 0), "b1": (8, 8), "b2": (8, 16), "b3": (8, 24), "h0": (16, 0), "h1": (16, 16)}
+_PARTS = {"": (32, 0), "b0": (8, 0), "b1": (8, 8), "b2": (8, 16), "b3": (8, 24), "h0": (16, 0), "h1": (16, 16)}
 """(bits, lowest bit) of what a selector names."""
 
 
@@ -41,7 +42,7 @@ class Part:
 
     def read(self, x: Any, signed: bool) -> I64:
         """Return the selected bits, extended by the sign of the operand's type."""
-        return values(x, signed, *SELECTORS[self.member])
+        return values(x, signed, *_PARTS[self.member])
 
 
 _WHOLE = (Part(),) * 4
@@ -67,7 +68,7 @@ def _saturate_part(r: I64, signed: bool, bits: int) -> I64:
 
 
 def _merge(r: I64, c: Any, part: Part) -> I64:
-    bits, at = SELECTORS[part.member]
+    bits, at = _PARTS[part.member]
     mask = ((1 << bits) - 1) << at
     return (values(c, False) & ~mask) | ((r << at) & mask)
 
@@ -93,7 +94,7 @@ def _second(form: Form, signed: bool) -> Callable[[I64, Any], I64] | None:
 
 def _finish(form: Form, signed: bool, d: Part) -> Callable[[Array, I64, Array | None], None]:
     """Return what follows the operation: saturation, then the second operation or the merge into c."""
-    second, bits = _second(form, signed), SELECTORS[d.member][0]
+    second, bits = _second(form, signed), _PARTS[d.member][0]
     by_part = bits < 32 and form.opcode not in ("vshl", "vshr")
 
     def finish(out: Array, r: I64, c: Array | None) -> None:
@@ -163,7 +164,14 @@ BUILDERS: dict[str, Callable[..., Fn]] = {
 """Opcodes of the scalar video instructions: the form, and how d, a, b and c are written."""
 
 
+def is_selector(member: str) -> bool:
+    """Say whether a member (`a.b0`, `a.h10`, `a.b7650`) is a selector or a mask of a video instruction."""
+    return member[:1] in ("b", "h") and member[1:].isdecimal()
+
+
 def selected(match: Match, parts: tuple[Part, ...]) -> Fn:
     """Build an instruction whose operands have selectors or signs."""
     form = form_of(match)
+    if form.opcode in SIMD:
+        return in_place(simd(form, tuple(p.member for p in parts[:3])))
     return in_place(BUILDERS[form.opcode](form, (*parts, *_WHOLE)[:4]))

@@ -1,6 +1,7 @@
 """SIMD video instructions (PTX ISA 9.7.20.2): on two halves or four bytes; what the scalar ones share with them.
 
-Operands arrive whole: whoever reads them refuses selectors (`a.b0`, `a.h1`).
+A selector of a or b names the source of each lane, the highest first: digits count the lanes of a, then those of b (`a.h32`
+takes both halves of b). A mask of d names the lanes that are written; the others come from c (with `.add`: are left out).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from warpsmith.simulator.meanings.compare import comparison
 from warpsmith.simulator.meanings.forms import Form
 
-__all__ = ["BUILDERS", "operation", "signs", "values", "write"]
+__all__ = ["BUILDERS", "operation", "signs", "simd", "values", "write"]
 
 Array = NDArray[Any]
 I64 = NDArray[np.int64]
@@ -67,25 +68,37 @@ def write(out: Array, value: I64) -> None:
     out[...] = (value & 0xFFFFFFFF).astype(np.uint32).view(out.dtype)
 
 
-def simd(form: Form) -> Fn:
-    """Build v…2 and v…4: each lane by itself; `.add` sums the lanes' results and c."""
+def _digits(member: str, otherwise: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the numbers that a selector or a mask names, the lowest lane first."""
+    return tuple(int(d) for d in reversed(member[1:])) or otherwise
+
+
+def simd(form: Form, members: tuple[str, ...] = ("", "", "")) -> Fn:
+    """Build v…2 and v…4: each lane by itself; `.add` sums the lanes' results and c. `members`: those of d, a and b."""
     op, (sd, sa, sb) = operation(form), signs(form)
     bits = 16 if form.opcode.endswith("2") else 8
+    lanes = tuple(range(32 // bits))
+    mask = _digits(members[0], lanes)
+    from_a, from_b = _digits(members[1], lanes), _digits(members[2], tuple(n + len(lanes) for n in lanes))
+
+    def lane(a: Array, b: Array, number: int, signed: bool) -> I64:
+        return values(a if number < len(lanes) else b, signed, bits, bits * (number % len(lanes)))
 
     def fn(out: Array, a: Array, b: Array, c: Array) -> None:
-        results: list[I64] = []
-        for at in range(0, 32, bits):
-            r = op(values(a, sa, bits, at), values(b, sb, bits, at))
-            results.append(_clamp(r, sd, bits) if "sat" in form else r)
+        results: dict[int, I64] = {}
+        for i in mask:
+            r = op(lane(a, b, from_a[i], sa), lane(a, b, from_b[i], sb))
+            results[i] = _clamp(r, sd, bits) if "sat" in form else r
         if "add" in form.words:
             total = values(c, sd)
-            for r in results:
+            for r in results.values():
                 total = total + r
             write(out, total)
             return
-        word = np.zeros((), np.int64)
-        for i, r in enumerate(results):
-            word = word | (r & ((1 << bits) - 1)) << (bits * i)
+        word = values(c, False) if len(mask) < len(lanes) else np.zeros((), np.int64)
+        for i, r in results.items():
+            low = ((1 << bits) - 1) << (bits * i)
+            word = (word & ~low) | ((r << (bits * i)) & low)
         write(out, word)
 
     return fn

@@ -1,0 +1,22 @@
+"""Replay of what an H200's tensor cores and tensor copies gave: layouts of descriptors, types, sparsity, boxes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from warpsmith.hardware.tensor_capture import simulated
+from warpsmith.hardware.tensor_programs import tensor_programs
+
+CAPTURED = dict(np.load(Path(__file__).parent / "data" / "tensor-sm_90a.npz"))
+PROGRAMS = {p.name: p for p in tensor_programs()}
+
+
+def test_most_programs_were_captured():
+    assert len(CAPTURED) > 80
+    assert set(CAPTURED) <= set(PROGRAMS)
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_programs_agree_bit_for_bit(name):
+    assert (simulated(PROGRAMS[name]) == CAPTURED[name]).all()
