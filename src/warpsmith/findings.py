@@ -113,6 +113,18 @@ _SIMULATOR = (
         "Wait until the operation has finished with the bytes before they are written again.",
     ),
     Kind(
+        "shared-race",
+        "error",
+        "Two threads touch a byte of shared memory, one of them writes it, and nothing orders the two accesses.",
+        "Put a barrier that both threads pass between the accesses: bar.sync, bar.warp.sync within a warp, or an mbarrier.",
+    ),
+    Kind(
+        "global-race",
+        "error",
+        "Two threads touch a byte of global memory, one of them writes it, and nothing orders the two accesses.",
+        "Order the accesses by a release and an acquire or a barrier that both threads pass, or make both atomic.",
+    ),
+    Kind(
         "trap",
         "error",
         "The kernel executed trap, or an assertion of its own failed.",

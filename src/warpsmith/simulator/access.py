@@ -169,6 +169,8 @@ def read(x: Lanes, at: Located, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]
     """Return items of n bytes (1, 2, 4, 8, 16), and which lanes took an undefined byte (None: none)."""
     data = at.space.read(at.index, n)
     flags = at.space.flags(at.index, n)
+    if x.machine.races is not None:
+        x.machine.races.read(x, at, n)
     if flags.any():
         return data, x.machine.check.flagged_read(x, at, n, flags)
     return data, None
@@ -180,6 +182,9 @@ def write(x: Lanes, at: Located, n: int, values: NDArray[Any], undefined: NDArra
     mask = at.mask
     if flags.any():
         mask = x.machine.check.flagged_write(x, at, n, flags)
+        at = Located(at.space, at.index, mask)
+    if x.machine.races is not None:
+        x.machine.races.store(x, at, n, values)
     if mask is None:
         at.space.write(at.index, n, values)
     else:

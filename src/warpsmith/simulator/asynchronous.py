@@ -150,6 +150,9 @@ class AsyncQueue:
         else:
             for op in due:
                 op.complete(machine)
+        if machine.races is not None:
+            for e in (e for op in due for e in op.writes):
+                machine.races.forget(e.space, e.start, e.stop)
         machine.progress()
 
     def _unmark(self, batch: list[AsyncOperation]) -> None:

@@ -57,13 +57,22 @@ class Barriers:
         if at >= COUNT or self.expected[rows, at].any():
             return False
         self.generation[rows, at] += 1
+        if m.order is not None:
+            m.order.barrier_at_once(x)
         m.progress()
         return True
 
     def arrive(
-        self, x: Lanes, number: int, count: int | None, votes: NDArray[np.bool_] | None, active: NDArray[np.bool_]
+        self,
+        x: Lanes,
+        number: int,
+        count: int | None,
+        votes: NDArray[np.bool_] | None,
+        active: NDArray[np.bool_],
+        *,
+        waits: bool = True,
     ) -> None:
-        """Let lanes arrive at barrier `number`, awaiting `count` threads (None: all of the CTA)."""
+        """Let lanes arrive at barrier `number`, awaiting `count` threads (None: all of the CTA); `waits`: they wait there."""
         rows = slice(x.c0, x.c1)
         warps = slice(x.t0 // 32, x.t1 // 32)
         here = active.any(axis=1)
@@ -78,6 +87,8 @@ class Barriers:
             self._surplus(x, number, count, here)
         if votes is not None:
             self.votes[rows, number] += (votes & active).sum(axis=1)
+        if self.machine.order is not None:
+            self.machine.order.barrier_arrive(x, number, active, waits=waits)
         self.complete(number, rows)
 
     def complete(self, number: int, rows: slice) -> None:
@@ -99,6 +110,8 @@ class Barriers:
         self.expected[at, number] = 0
         self.votes[at, number] = 0
         self.generation[at, number] += 1
+        if m.order is not None:
+            m.order.barrier_complete(number, at)
         m.progress()
 
     def after_exit(self, rows: slice) -> None:

@@ -174,6 +174,8 @@ def settled(machine: Machine, barrier: MBarrier) -> None:
     phase, events = barrier.phase, barrier.events
     if not barrier.settle():
         return
+    if machine.order is not None:
+        machine.order.phase_complete(barrier)
     late = [op for op, issued in barrier.signals if issued <= phase]
     if not late:
         return

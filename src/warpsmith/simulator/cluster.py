@@ -54,6 +54,9 @@ class ClusterBarrier:
         if done.any():
             self.generation[first:stop] += done
             self.arrived[first:stop] &= ~done[:, None]
+            if m.order is not None:
+                for cluster in np.flatnonzero(done[::n]).tolist():
+                    m.order.cluster_complete(first + cluster * n)
             if m.peers is not None:
                 for cluster in np.flatnonzero(done[::n]).tolist():
                     m.peers.cluster_complete(first + cluster * n)
@@ -73,6 +76,8 @@ class ClusterBarrier:
         """Note that lanes have waited."""
         view = self.pending[x.c0 : x.c1, x.t0 : x.t1]
         view[lanes] = -1
+        if self.machine.order is not None and lanes.any():
+            self.machine.order.cluster_pass(x, lanes)
         if self.machine.peers is not None:
             self.machine.peers.cluster_pass([x.c0 + c for c in np.flatnonzero(lanes.any(axis=1)).tolist()])
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from warpsmith.base.errors import InputError
 
-__all__ = ["require"]
+__all__ = ["fits", "require"]
 
 
 @cache
@@ -26,3 +26,8 @@ def require(what: str, size: int) -> None:
             f"{what} memory of {size:,} bytes does not fit this computer: with its shadow it takes twice that, and there are "
             f"{_most():,}; declare or pass less, or launch fewer threads"
         )
+
+
+def fits(size: int) -> bool:
+    """Say whether `size` bytes are at most a quarter of this computer's memory."""
+    return 4 * size <= _most()

@@ -10,7 +10,9 @@ from warpsmith.simulator.asynchronous import AsyncQueue
 from warpsmith.simulator.barrier import Barriers
 from warpsmith.simulator.budget import RegisterBudget
 from warpsmith.simulator.check.access import AccessCheck
+from warpsmith.simulator.check.order import Order
 from warpsmith.simulator.check.peers import PeerWatch
+from warpsmith.simulator.check.races import RaceWatch
 from warpsmith.simulator.cluster import ClusterBarrier
 from warpsmith.simulator.counters import Counters
 from warpsmith.simulator.fidelity import Fidelity
@@ -119,6 +121,8 @@ class Machine:
         self.cluster_barrier = ClusterBarrier(self)
         self.register_budget = RegisterBudget(self)
         self.peers = PeerWatch.of(self, program)
+        self.races = RaceWatch.of(self, program)
+        self.order = Order(self, self.races) if self.races is not None else None
 
     def _number(self) -> None:
         bx, by, _ = self.block

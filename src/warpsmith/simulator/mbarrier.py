@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from warpsmith.base.source import Place
     from warpsmith.simulator.asynchronous import AsyncOperation
+    from warpsmith.simulator.check.clocks import Message
     from warpsmith.simulator.memory import Space
 
 __all__ = ["MAX_COUNT", "Arrival", "MBarrier", "MBarriers"]
@@ -70,6 +71,12 @@ class MBarrier:
     """Operations in flight that will complete transactions here, with the phase in which they were issued."""
     told: NDArray[np.int64] | None = None
     """What the CTAs of a cluster have told each other through this barrier (`check.peers`)."""
+    column: int = 0
+    """Its column in the vector clocks (`check.columns`)."""
+    telling: Message | None = None
+    """What arrivals have released in the phase in progress (`check.order`)."""
+    tells: Message | None = None
+    """What the completed phases tell whoever has waited for one."""
     born: int = 0
     """Epoch of its CTA (`check.peers`) in which it was initialised."""
 

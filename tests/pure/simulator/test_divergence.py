@@ -134,6 +134,7 @@ def test_producer_and_consumer_ctas_through_global_memory(order):
 {
   .reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .pred %p<4>;
   ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [box];
+  mov.u32 %r6, %tid.x; setp.ne.u32 %p1, %r6, 0; @%p1 ret;
   mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 1; @%p1 bra PRODUCE;
 WAIT: ld.acquire.gpu.global.u32 %r2, [%rd2]; setp.ne.u32 %p2, %r2, 3; @%p2 bra WAIT;
   ld.global.u32 %r3, [%rd2+4]; st.global.u32 [%rd1], %r3; ret;

@@ -82,6 +82,7 @@ def test_undefined_shared_memory_that_reaches_a_store():
 
 def test_copying_undefined_bytes_around_is_no_fault():
     body = """
+setp.ne.u32 %p1, %r1, 0; @%p1 bra END;
 mov.u32 %r2, s; ld.shared.u32 %r3, [%r2]; st.shared.u32 [%r2+4], %r3; ld.shared.u32 %r5, [%r2+4]; mov.u32 %r5, 3;
 st.shared.u32 [%r2], %r5; ld.shared.u32 %r6, [%r2]; setp.eq.u32 %p1, %r6, 3; @!%p1 bra END;
 ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r6;
@@ -107,7 +108,10 @@ def test_undefined_values_that_steer(body, how):
 
 
 def test_a_register_nobody_wrote():
-    text = kernel("setp.lt.u32 %p1, %r1, 7;\n@%p1 mov.u32 %r2, 5;\nld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r2;")
+    text = kernel(
+        "setp.lt.u32 %p1, %r1, 7;\n@%p1 mov.u32 %r2, 5;\nld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r1, 4;\n"
+        "add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r2;"
+    )
     _, found = findings(text, np.zeros(64, np.uint32), block=32)
     assert [(k, t) for k, _, t in found] == [("uninitialised-read", "cta (0,0,0) warp 0 lanes 7-31")]
 

@@ -181,7 +181,7 @@ ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, box;
 ld.shared.u32 %r3, [%r2];
 setp.lt.s32 %p1, %r3, 5; setp.ge.u32 %p2, %r1, 0; setp.lt.u32 %p3, %r1, 0;
 LOGIC
-selp.b32 %r5, 1, 2, %p4; st.global.u32 [%rd1], %r5; ret; }"""
+selp.b32 %r5, 1, 2, %p4; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r5; ret; }"""
     for logic, clean in {
         "or.pred %p4, %p1, %p2;": True, "or.pred %p4, %p1, %p3;": False, "and.pred %p4, %p3, %p1;": True,
         "and.pred %p4, %p2, %p1;": False, "setp.eq.and.s32 %p4, %r3, 1, %p3;": True, "setp.eq.or.s32 %p4, %r3, 1, %p2;": True,
@@ -191,5 +191,5 @@ selp.b32 %r5, 1, 2, %p4; st.global.u32 [%rd1], %r5; ret; }"""
         "and.b32 %r4, %r3, -8; setp.eq.s32 %p4, %r4, 7;": False, "or.b32 %r4, %r3, 1; setp.eq.s32 %p4, %r4, 7;": False,
         "or.b32 %r4, %r3, -1; setp.eq.s32 %p4, %r4, 7;": True,
     }.items():  # fmt: skip
-        result = simulate(text.replace("LOGIC", logic), grid=1, block=32, args=[np.zeros(1, np.uint32)])
+        result = simulate(text.replace("LOGIC", logic), grid=1, block=32, args=[np.zeros(32, np.uint32)])
         assert [f.kind for f in result.findings] == ([] if clean else ["uninitialised-read"]), logic

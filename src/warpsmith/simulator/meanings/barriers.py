@@ -79,7 +79,7 @@ def _use(x: Lanes, number: Any, count: Any, waits: bool, votes: Any, result: Any
             return DONE
         for row in (np.flatnonzero(lanes.any(axis=1)) + x.c0).tolist():
             x.machine.barriers.last[row, n] = (x.op.text, x.place)
-        x.machine.barriers.arrive(x, n, c, votes, lanes)
+        x.machine.barriers.arrive(x, n, c, votes, lanes, waits=waits)
     if not waits:
         return DONE
     if len(groups) == 1:
@@ -131,6 +131,8 @@ def warp_sync(m: Match) -> Callable[..., None]:
 
     def fn(x: Lanes, members: Any) -> None:
         x.names_itself(members)
+        if x.machine.order is not None:
+            x.machine.order.warp_sync(x)
 
     del m
     return fn
@@ -139,15 +141,17 @@ def warp_sync(m: Match) -> Callable[..., None]:
 @sync("barrier.cluster.arrive")
 def cluster_arrive(m: Match) -> Callable[..., Outcome]:
     """Build barrier.cluster.arrive."""
+    relaxed = "relaxed" in m.mnemonic
 
     def fn(x: Lanes) -> Outcome:
+        if x.machine.order is not None and not relaxed:
+            x.machine.order.cluster_arrive(x, x.active())
         twice = x.machine.cluster_barrier.arrive(x)
         if twice.any():
             message = "a thread arrives at the cluster barrier a second time without a wait between"
             x.finding("over-arrival", message, lanes=twice, repair="alternate barrier.cluster.arrive and barrier.cluster.wait")
         return DONE
 
-    del m
     return fn
 
 
@@ -190,6 +194,8 @@ def fence(m: Match) -> Callable[..., None]:
     """Build fences: memory here is sequentially consistent, so that they order nothing further."""
 
     def fn(x: Lanes, *_: Any) -> None:
+        if x.machine.order is not None:
+            x.machine.order.fence(x, m.mnemonic)
         hook = x.machine.fence_hook
         if hook is not None:
             hook(x, m)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpsmith.assembly.ptx.isa import Match
+    from warpsmith.simulator.check.clocks import Message
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
     from warpsmith.simulator.mbarrier import MBarrier
@@ -80,6 +81,8 @@ def init(m: Match) -> Function | Refused:
                     repair="Initialise once, or run mbarrier.inval when every user is done with it.",
                 )
             barrier = barriers.init(index, cta, n, x.place)
+            if x.machine.order is not None:
+                x.machine.order.barrier_begins(barrier)
             if (peers := x.machine.peers) is not None:
                 barrier.born = int(peers.known[barrier.row, barrier.row % x.machine.cluster_size])
         x.machine.memory_version += 1
@@ -155,7 +158,7 @@ def arriving(m: Match) -> Function | Refused:
         return no
     expects = ".expect_tx" in m.row.pattern
     drop, no_complete = m.row.pattern.startswith("mbarrier.arrive_drop"), ".noComplete" in m.row.pattern
-    space = space_of(m)
+    space, relaxed = space_of(m), "relaxed" in m.mnemonic
 
     def run(x: Lanes, state: Any, address: NDArray[np.int64], amount: Any = None) -> Outcome:
         states = np.zeros(x.shape, np.uint64)
@@ -167,10 +170,14 @@ def arriving(m: Match) -> Function | Refused:
                 continue
             own = x.c0 <= barrier.row < x.c1 and bool(lanes[barrier.row - x.c0].any())
             _tell_peers(x, barrier, lanes)
+            order = x.machine.order
+            told = order.message(x, lanes) if order is not None and not relaxed else None
             if own:
+                if order is not None:
+                    order.tell(barrier, told)
                 arrive(x, barrier, lanes, counts, tx=tx, states=states, drop=drop, no_complete=no_complete)
             else:
-                _remote(x, barrier, lanes, counts, tx, drop)
+                _remote(x, barrier, lanes, counts, tx, drop, told)
         if state is not None:
             x.put(state, states)
         return DONE
@@ -193,7 +200,13 @@ def _tell_peers(x: Lanes, barrier: MBarrier, lanes: Mask) -> None:
 
 
 def _remote(
-    x: Lanes, barrier: MBarrier, lanes: Mask, counts: NDArray[np.int64], tx: NDArray[np.int64] | None, drop: bool
+    x: Lanes,
+    barrier: MBarrier,
+    lanes: Mask,
+    counts: NDArray[np.int64],
+    tx: NDArray[np.int64] | None,
+    drop: bool,
+    told: Message | None,
 ) -> None:
     """Put an arrival at another CTA's barrier in flight."""
     op, rect, place = x.op, x.rect, x.place
@@ -203,6 +216,8 @@ def _remote(
         before = y.op, y.mask
         y.op, y.mask = op, lanes
         if units_of(machine).barriers.get(barrier.index, int(machine.row_cta[barrier.row])) is barrier:
+            if machine.order is not None:
+                machine.order.tell(barrier, told)
             arrive(y, barrier, lanes, counts, tx=tx, drop=drop)
         y.op, y.mask = before
 
@@ -239,7 +254,7 @@ def waiting(m: Match) -> Function | Refused:
     by_parity = ".parity" in m.row.pattern
     parks = m.row.pattern.startswith("mbarrier.try_wait")
     space = space_of(m)
-    has_value = any(slot.name == "v" for slot in m.operands)
+    has_value, relaxed = any(slot.name == "v" for slot in m.operands), "relaxed" in m.mnemonic
 
     def run(x: Lanes, done: Any, *operands: Any) -> Outcome:
         p, reported, address, which = _results(done, operands, value=has_value)
@@ -257,6 +272,8 @@ def waiting(m: Match) -> Function | Refused:
             ok = w.passed()
             passed |= ok
             _observe(x, barrier, ok, parity)
+            if x.machine.order is not None and not relaxed:
+                x.machine.order.observe(x, barrier, ok)
             if (ok != lanes).any():
                 blocked.append(Waiting(barrier, lanes & ~ok, parity, phase))
         if not blocked or not parks or x.timed_out or _first_refusal(x, blocked):

@@ -82,7 +82,7 @@ def load(m: Match) -> Callable[..., None]:
 
     def many(x: Lanes, operations: list[Any], dests: list[Any], array: Any, addresses: Any) -> None:
         """Load `[k, C, T]` at once into registers `array` `[k, C, T]` or `[k, n, C, T]`."""
-        items = _quickly(form, x, addresses)
+        items = _quickly(form, x, addresses, operations)
         if items is None:
             for op, dest, address in zip(operations, dests, addresses, strict=True):
                 x.op = op
@@ -97,16 +97,18 @@ def load(m: Match) -> Callable[..., None]:
     return ld
 
 
-def _quickly(form: _Load, x: Lanes, addresses: Any) -> Any:
+def _quickly(form: _Load, x: Lanes, addresses: Any, operations: list[Any] | None = None) -> Any:
     """Return the items at good addresses with no flags on their bytes; None where a closer look is due."""
     total = form.total
     found = quick(x, form.space, addresses, total)
     if found is None:
         return None
-    where, index = found
-    index = index >> (total.bit_length() - 1)
+    where, start = found
+    index = start >> (total.bit_length() - 1)
     if where.shadows[total].take(index, mode="clip").any():
         return None
+    if x.machine.races is not None:
+        x.machine.races.load(x, where, start, total, operations)
     return where.views[total].take(index, mode="clip")
 
 

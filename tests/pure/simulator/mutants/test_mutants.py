@@ -49,6 +49,7 @@ LAUNCHES = {
     "pipeline": Launch(1, 160, lambda: (WORDS.copy(), zeros(128)), WORDS.reshape(4, 128).sum(axis=0)),
     "product": Launch(1, 128, lambda: (np.zeros(512, np.float32),), np.full(512, 32, np.float32)),
     "cluster": Launch(2, 32, lambda: (WORDS[:64].copy(), zeros(64)), np.roll(WORDS[:64], 32)),
+    "handover": Launch(2, 64, lambda: (WORDS[:64].copy(), zeros(64), zeros(1), zeros(64)), 64 - WORDS[:64]),
 }
 
 
@@ -157,6 +158,18 @@ MUTANTS = [
     Mutant("uninitialised-read", "tile", "the barrier is missing", " bar.sync 0;\n", "", " @%p1 st.global", 12),
     Mutant("uninitialised-read", "tile", "a register written on one path only", " mov.u32 %r8, 0;\n @%p1 mov", " @!%p1 mov", " @%p1 st.global"),
     Mutant("uninitialised-read", "reduction", "the sums are not stored", " st.shared.u32 [%r8], %r2;\n", "", " st.global"),
+    Mutant("shared-race", "tile", "no barrier between the store and the load", " bar.sync 0;\n", "", " ld.shared"),
+    Mutant("shared-race", "tile", "a barrier of the warp alone", " bar.sync 0;", " bar.warp.sync 0xffffffff;", " ld.shared"),
+    Mutant("shared-race", "tile", "two threads store to a word", " shl.b32 %r4, %r1, 2;", " shl.b32 %r4, %r1, 1;\n and.b32 %r4, %r4, 0xfc;", " st.shared"),
+    Mutant("shared-race", "reduction", "no barrier before the sums are read", " bar.sync 0;\n", "", " ld.shared"),
+    Mutant("shared-race", "ping_pong", "the reader arrives and does not wait", " bar.sync 1, 128;", " bar.arrive 1, 128;", " st.shared"),
+    Mutant("shared-race", "ping_pong", "the reader frees the words before it reads them", " bar.sync 1, 128;\n", " bar.sync 1, 128;\n bar.arrive 2, 128;\n", " st.shared"),
+    Mutant("global-race", "handover", "the flag does not wait for the other warp", " bar.sync 1, 64;\n", "", " ld.global.u32 %r3, [%rd6+252]"),
+    Mutant("global-race", "handover", "the flag is released to the CTA only", "st.release.gpu", "st.release.cta", " ld.global.u32 %r3, [%rd6+252]"),
+    Mutant("global-race", "handover", "a relaxed store and no fence", "st.release.gpu", "st.relaxed.gpu", " ld.global.u32 %r3, [%rd6+252]"),
+    Mutant("global-race", "handover", "a relaxed load and no fence", "ld.acquire.gpu", "ld.relaxed.gpu", " ld.global.u32 %r3, [%rd6+252]"),
+    Mutant("global-race", "handover", "the other warp does not wait for the flag", " bar.sync 2, 64;\n", "", " ld.global.u32 %r3, [%rd6+252]"),
+    Mutant("global-race", "handover", "a weak flag", " @%p1 st.release.gpu.global.u32", " @%p1 st.global.u32", " ld.acquire"),
     Mutant("divergent-collective", "reduction", "a shuffle in a branch", SUMS, " and.b32 %r12, %r1, 1;\n setp.eq.u32 %p1, %r12, 0;\n @%p1 bra ODD;\n" + SUMS + "ODD:\n", SUMS.rstrip()),
     Mutant("divergent-collective", "reduction", "a mask that leaves lanes out", "%r10, 0xf;", "%r10, 0x7;", " redux.sync"),
     Mutant("divergent-collective", "product", "a commit by half of the warpgroup", COMMIT, " setp.gt.u32 %p2, %r1, 63;\n @%p2 bra OVER;\n" + COMMIT + "OVER:\n", COMMIT.rstrip()),
@@ -197,7 +210,7 @@ def test_the_fault_is_named_at_its_line(m: Mutant) -> None:
 
 def test_every_kind_has_three_mutants() -> None:
     kinds = Counter(m.kind for m in MUTANTS)
-    assert len(kinds) == 12
+    assert len(kinds) == 14
     assert min(kinds.values()) >= 3
 
 

@@ -1,0 +1,287 @@
+"""What each thread knows of what the others have done: vector clocks (PTX ISA 8.9.4, 8.9.5).
+
+Time is one counter for the launch; it moves with every release, so that what a thread does after a release has a later
+time than what it released. A vector has a *column* for every thread of a CTA, and for everything else that writes memory
+there (see `check.columns`): the time up to which the holder knows what that column has done. Vectors have up to three
+planes: `KNOWN`; `OBSERVED`, what relaxed reads have shown besides, which a fence turns into knowledge; and `PROXIED`, what
+the asynchronous proxy may rely on.
+
+Threads that know the same share a vector: `base` names its slot. Threads that learn something move to another slot
+together. What a thread has done itself it always knows, so a slot does not say it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
+    Vector = NDArray[np.uint32]
+
+__all__ = ["KNOWN", "OBSERVED", "PROXIED", "Clocks", "Message"]
+
+KNOWN, OBSERVED, PROXIED = 0, 1, 2
+
+
+@final
+class Message:
+    """What a release tells: for each CTA (by its row) a vector `[planes, columns]`."""
+
+    __slots__ = ("vectors",)
+
+    def __init__(self, vectors: dict[int, Vector]) -> None:
+        self.vectors = vectors
+
+    def joined(self, other: Message | None) -> Message:
+        """Return what both tell."""
+        if other is None or other is self:
+            return self
+        out = dict(self.vectors)
+        for row, vector in other.vectors.items():
+            mine = out.get(row)
+            out[row] = vector if mine is None or mine is vector else np.maximum(mine, vector)
+        return Message(out)
+
+    def observed(self) -> Message:
+        """Return it as what a relaxed read shows: `OBSERVED`, and nothing known."""
+        out: dict[int, Vector] = {}
+        for row, vector in self.vectors.items():
+            out[row] = np.zeros_like(vector)
+            out[row][OBSERVED] = vector[KNOWN]
+        return Message(out)
+
+    def with_column(self, row: int, column: int, time: int) -> Message:
+        """Return a message that also knows what a column of a row has done up to `time`."""
+        out = dict(self.vectors)
+        vector = out[row].copy()
+        known = vector[:PROXIED, column]
+        np.maximum(known, np.uint32(time), out=known)
+        out[row] = vector
+        return Message(out)
+
+
+@final
+class Clocks:
+    """The knowledge of all resident threads: `rows` CTAs of `threads` (whole warps), `columns` in all per CTA."""
+
+    def __init__(self, rows: int, threads: int, columns: int, planes: int) -> None:
+        self.rows, self.threads, self.columns, self.planes = rows, threads, columns, planes
+        self.warps = threads // 32
+        self.now = 1
+        self._dynamic = rows * (1 + self.warps)
+        """Slots below: one for each row and one for each warp, used by threads of it alone."""
+        self.known: NDArray[np.uint32] = np.zeros((self._dynamic + 32, planes, columns), np.uint32)
+        self.base = np.repeat(np.arange(rows, dtype=np.int64)[:, None], threads, axis=1)
+        self.foreign: dict[int, dict[int, Vector]] = {}
+        """Slot -> what it knows of other rows."""
+        self.birth = np.zeros(rows, np.int64)
+        """Time at which the CTA of a row began."""
+        self.floor = np.zeros(rows, np.int64)
+        """Time of the last barrier of all threads of a row: what threads did until then, every thread there knows."""
+        self.fenced = np.zeros((rows, threads), np.uint32)
+        """Time up to which a thread has fenced its own accesses towards the asynchronous proxy."""
+        self._free: list[int] = []
+
+    def begin(self, row: int) -> None:
+        """Give a row to a new CTA, which knows nothing."""
+        for slot in np.unique(self.base[row]).tolist():
+            self.foreign.pop(slot, None)
+        self.known[row] = 0
+        self.base[row] = row
+        self.birth[row] = self.floor[row] = self.now
+        self.fenced[row] = 0
+        self.now += 1
+
+    # --- telling and learning -------------------------------------------------------------------------------------
+
+    def release(self, row: int, lanes: Mask) -> Message:
+        """Return what threads `lanes` `[threads]` of a row know and have done, and let time move on."""
+        vector = self._joined(row, lanes)
+        vector[:PROXIED, : self.threads][:, lanes] = self.now
+        if self.planes > PROXIED:
+            own = vector[PROXIED, : self.threads]
+            own[lanes] = np.maximum(own[lanes], self.fenced[row][lanes])
+        self.now += 1
+        return Message({**self._others(row, lanes), row: vector})
+
+    def snapshot(self, row: int, thread: int, time: int) -> Message:
+        """Return what a thread knows, and of its own what it had done at `time` (that of its last fence)."""
+        slot = int(self.base[row, thread])
+        vector = self.known[slot].copy()
+        vector[:PROXIED, thread] = time
+        if self.planes > PROXIED:
+            vector[PROXIED, thread] = min(time, int(self.fenced[row, thread]))
+        return Message({**self.foreign.get(slot, {}), row: vector})
+
+    def acquire(self, row: int, lanes: Mask, message: Message) -> None:
+        """Let threads `lanes` `[threads]` of a row know what they are told."""
+        base = self.base[row]
+        own = message.vectors.get(row)
+        others = {r: v for r, v in message.vectors.items() if r != row}
+        for slot in _distinct(base[lanes]):
+            if (own is None or (self.known[slot] >= own).all()) and not self._news(slot, others):
+                continue
+            learn = lanes & (base == slot)
+            target = slot
+            if np.count_nonzero(learn) != np.count_nonzero(base == slot):
+                target = self._new_slot()
+                self.known[target] = self.known[slot]
+                if slot in self.foreign:
+                    self.foreign[target] = dict(self.foreign[slot])
+                base[learn] = target
+            if own is not None:
+                np.maximum(self.known[target], own, out=self.known[target])
+            if others:
+                self._learn(target, others)
+
+    def proxy_fence(self, row: int, lanes: Mask) -> None:
+        """Let the asynchronous proxy rely on all that threads of a row know and have done (`fence.proxy.async`)."""
+        self.fenced[row][lanes] = self.now
+        self._raise(row, lanes, KNOWN, PROXIED)
+        self.now += 1
+
+    def fence(self, row: int, lanes: Mask) -> None:
+        """Let threads of a row know what they have observed."""
+        self._raise(row, lanes, OBSERVED, KNOWN)
+
+    def _raise(self, row: int, lanes: Mask, source: int, target: int) -> None:
+        """Raise one plane of what threads of a row know to another."""
+        base = self.base[row]
+        for slot in _distinct(base[lanes]):
+            vectors = {row: self.known[slot], **self.foreign.get(slot, {})}
+            if all((v[target] >= v[source]).all() for v in vectors.values()):
+                continue
+            for other, vector in vectors.items():
+                vectors[other] = vector.copy()
+                np.maximum(vector[target], vector[source], out=vectors[other][target])
+            self.acquire(row, lanes & (base == slot), Message(vectors))
+
+    # --- barriers of whole CTAs and warps ---------------------------------------------------------------------------
+
+    def everyone(self, rows: NDArray[np.int64]) -> None:
+        """Let all threads of each of `rows` know all of their row: a barrier of the CTA."""
+        base = self.base[rows]
+        first = base[:, :1]
+        if (base == first).all():
+            vectors = self.known[first[:, 0]]
+        else:
+            vectors = np.stack([self.known[_distinct(b)].max(axis=0) for b in base])
+        if self.foreign:
+            for row, slots in zip(rows.tolist(), base, strict=True):
+                others = self._union(_distinct(slots))
+                for slot in _distinct(slots):
+                    self.foreign.pop(slot, None)
+                if others:
+                    self.foreign[row] = others
+        vectors[:, :PROXIED, : self.threads] = self.now
+        if self.planes > PROXIED:
+            own = vectors[:, PROXIED, : self.threads]
+            np.maximum(own, self.fenced[rows], out=own)
+        self.known[rows] = vectors
+        self.base[rows] = rows[:, None]
+        self.floor[rows] = self.now
+        self.now += 1
+
+    def warp_sync(self, c0: int, t0: int, lanes: NDArray[np.bool_]) -> None:
+        """Let the lanes of each warp that execute `bar.warp.sync` together know each other; `lanes` `[C, T]` from (c0, t0)."""
+        warps = lanes.reshape(lanes.shape[0], -1, 32)
+        full = warps.all(axis=2)
+        for c, w in np.argwhere(warps.any(axis=2) & ~full).tolist():
+            self.meet(c0 + c, t0 + 32 * w, warps[c, w])
+        rows, at = np.nonzero(full)
+        if rows.size:
+            self._whole_warps(rows + c0, at + t0 // 32)
+
+    def meet(self, row: int, first: int, lanes: Mask) -> None:
+        """Let some threads of a row, from thread `first` on, know each other."""
+        mine = np.zeros(self.threads, np.bool_)
+        mine[first : first + lanes.size] = lanes
+        self.acquire(row, mine, self.release(row, mine))
+
+    def _whole_warps(self, rows: NDArray[np.int64], warps: NDArray[np.int64]) -> None:
+        threads = 32 * warps[:, None] + np.arange(32)
+        base = self.base[rows[:, None], threads]
+        vectors = self.known[base[:, 0]]
+        for i in np.flatnonzero((base != base[:, :1]).any(axis=1)).tolist():
+            vectors[i] = self.known[_distinct(base[i])].max(axis=0)
+        slots = self.rows + rows * self.warps + warps
+        if self.foreign:
+            for slot, mine in zip(slots.tolist(), base, strict=True):
+                others = self._union(_distinct(mine))
+                self.foreign.pop(slot, None)
+                if others:
+                    self.foreign[slot] = others
+        each = np.arange(rows.size)[:, None]
+        for plane in range(min(self.planes, PROXIED)):
+            vectors[each, plane, threads] = self.now
+        if self.planes > PROXIED:
+            vectors[each, PROXIED, threads] = np.maximum(vectors[each, PROXIED, threads], self.fenced[rows[:, None], threads])
+        self.known[slots] = vectors
+        self.base[rows[:, None], threads] = slots[:, None]
+        self.now += 1
+
+    # --- questions --------------------------------------------------------------------------------------------------
+
+    def ordered(
+        self, rows: Any, threads: Any, other_rows: Any, columns: Any, times: Any, plane: int = KNOWN
+    ) -> NDArray[np.bool_]:
+        """Say whether threads know what columns of (other) rows did at `times`; all arrays of one dimension."""
+        slots = self.base[rows, threads]
+        same = other_rows == rows
+        plane = min(plane, self.planes - 1)
+        if plane != PROXIED:
+            mine = times > self.birth[rows]
+        else:
+            mine = (times > self.birth[rows]) & (self.fenced[rows, np.minimum(threads, self.threads - 1)] >= times)
+        out = same & (((columns == threads) & mine) | (self.known[slots, plane, columns] >= times))
+        if not self.foreign:
+            return out
+        for i in np.flatnonzero(~same).tolist():
+            vector = self.foreign.get(int(slots[i]), {}).get(int(other_rows[i]))
+            out[i] = vector is not None and vector[plane, columns[i]] >= times[i]
+        return out
+
+    # --- slots ------------------------------------------------------------------------------------------------------
+
+    def _joined(self, row: int, lanes: Mask) -> Vector:
+        slots = _distinct(self.base[row][lanes])
+        return self.known[slots[0]].copy() if len(slots) == 1 else self.known[slots].max(axis=0)
+
+    def _others(self, row: int, lanes: Mask) -> dict[int, Vector]:
+        return self._union(_distinct(self.base[row][lanes])) if self.foreign else {}
+
+    def _union(self, slots: list[int]) -> dict[int, Vector]:
+        out = Message({})
+        for slot in slots:
+            if (mine := self.foreign.get(slot)) is not None:
+                out = out.joined(Message(mine))
+        return dict(out.vectors)
+
+    def _news(self, slot: int, others: dict[int, Vector]) -> bool:
+        mine = self.foreign.get(slot, {})
+        return any(r not in mine or (mine[r] is not v and (mine[r] < v).any()) for r, v in others.items())
+
+    def _learn(self, slot: int, others: dict[int, Vector]) -> None:
+        self.foreign[slot] = Message(self.foreign.get(slot, {})).joined(Message(others)).vectors
+
+    def _new_slot(self) -> int:
+        if not self._free:
+            used = set(np.unique(self.base).tolist())
+            self._free = [s for s in range(self._dynamic, len(self.known)) if s not in used]
+            for slot in self._free:
+                self.foreign.pop(slot, None)
+        if not self._free:
+            old = len(self.known)
+            self.known = np.concatenate([self.known, np.zeros((old, self.planes, self.columns), np.uint32)])
+            self._free = list(range(old, 2 * old))
+        return self._free.pop()
+
+
+def _distinct(slots: NDArray[np.int64]) -> list[int]:
+    """Return the distinct slots among some (at least one)."""
+    first = slots[0]
+    return [int(first)] if (slots == first).all() else np.unique(slots).tolist()

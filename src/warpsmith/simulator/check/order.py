@@ -1,0 +1,253 @@
+"""What orders threads: barriers of CTAs, warps and clusters, mbarriers, fences and strong accesses (PTX ISA 8.8, 8.9.4).
+
+Each rule turns an event into messages of `check.clocks`: who arrives releases, who has waited acquires. Not counted:
+`shfl`, `vote`, `match`, `redux`, `elect` and the matrix instructions (they meet, but the manual gives them no memory
+order), and the order of two `fence.sc` without a value passed between them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+import numpy as np
+
+from warpsmith.simulator.check.clocks import Message
+from warpsmith.simulator.check.columns import ORDINAL
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.simulator.check.races import RaceWatch
+    from warpsmith.simulator.check.sites import Site
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.mbarrier import MBarrier
+    from warpsmith.simulator.memory import Space
+
+    Mask = NDArray[np.bool_]
+
+__all__ = ["Order"]
+
+_FENCES = ("acq_rel", "sc", "acquire", "release")
+
+
+class _Told(NamedTuple):
+    """What a location of memory tells: the message, and the scope (1 CTA, 2 cluster, 3 GPU) and row it was released at."""
+
+    message: Message
+    scope: int
+    row: int
+
+
+@final
+class Order:
+    """Follows the synchronisation of a launch."""
+
+    def __init__(self, machine: Machine, races: RaceWatch) -> None:
+        self.machine, self.races, self.clocks = machine, races, races.clocks
+        rows, threads = machine.rows, machine.threads
+        self.waiting = np.zeros((rows, 16, threads), np.bool_)
+        """Threads that wait at each barrier of each CTA."""
+        self.arrived: dict[tuple[int, int], Message] = {}
+        """(row, barrier) -> what `bar.arrive` has told its generation in progress."""
+        self.cluster: dict[int, Message] = {}
+        self.cluster_done: dict[int, Message] = {}
+        """First row of a cluster -> what its barrier was told in the phase in progress, and in the last complete one."""
+        self.fences = np.zeros((rows, threads), np.int64)
+        """Time of each thread's last fence; 0 for none."""
+        self.fence_scope = np.zeros((rows, threads), np.int8)
+        self.places: dict[tuple[str, int], _Told] = {}
+        """(space, flat index) -> what the value there tells whoever reads it."""
+        self.observing = False
+        """Some thread has observed something that a fence may turn into knowledge."""
+        self._barriers = 0
+        machine.row_hooks.append(self._begin)
+
+    def _begin(self, row: int) -> None:
+        self.waiting[row] = False
+        self.fences[row] = 0
+        self.arrived = {k: v for k, v in self.arrived.items() if k[0] != row} if self.arrived else {}
+        if self.places:
+            start, stop = row * self.machine.shared.row, (row + 1) * self.machine.shared.row
+            self.places = {k: v for k, v in self.places.items() if k[0] != "shared" or not start <= k[1] < stop}
+
+    def _rows(self, x: Lanes, lanes: Mask) -> Any:
+        """Yield (row, its threads `[threads]`) for the rows with lanes."""
+        for c in np.flatnonzero(lanes.any(axis=1)).tolist():
+            mine = np.zeros(self.machine.threads, np.bool_)
+            mine[x.t0 : x.t1] = lanes[c]
+            yield x.c0 + c, mine
+
+    def message(self, x: Lanes, lanes: Mask) -> Message | None:
+        """Release: return what the lanes know and have done."""
+        out: Message | None = None
+        for row, mine in self._rows(x, lanes):
+            out = self.clocks.release(row, mine).joined(out)
+        return out
+
+    # --- barriers of CTAs and clusters ------------------------------------------------------------------------------
+
+    def barrier_at_once(self, x: Lanes) -> None:
+        """All threads of the CTAs of a rectangle pass a barrier together."""
+        self.clocks.everyone(np.arange(x.c0, x.c1))
+
+    def barrier_arrive(self, x: Lanes, number: int, lanes: Mask, *, waits: bool) -> None:
+        """Note arrivals; those that wait are told when the barrier completes."""
+        if waits:
+            self.waiting[x.c0 : x.c1, number, x.t0 : x.t1] |= lanes
+            return
+        for row, mine in self._rows(x, lanes):
+            self.arrived[row, number] = self.clocks.release(row, mine).joined(self.arrived.get((row, number)))
+
+    def barrier_complete(self, number: int, rows: NDArray[np.int64]) -> None:
+        """Tell those who wait at a barrier of `rows` what all who arrived have done."""
+        whole: list[int] = []
+        for row in rows.tolist():
+            waiting = self.waiting[row, number]
+            told = self.arrived.pop((row, number), None)
+            if told is None and np.array_equal(waiting, self.machine.live[row]):
+                whole.append(row)
+            elif waiting.any():
+                mine = waiting.copy()
+                self.clocks.acquire(row, mine, self.clocks.release(row, mine).joined(told))
+        self.waiting[rows, number] = False
+        if whole:
+            self.clocks.everyone(np.array(whole))
+
+    def cluster_arrive(self, x: Lanes, lanes: Mask) -> None:
+        """Note arrivals at the cluster barrier (`.release`)."""
+        for row, mine in self._rows(x, lanes):
+            first = int(self.machine.cluster_first[row])
+            self.cluster[first] = self.clocks.release(row, mine).joined(self.cluster.get(first))
+
+    def cluster_complete(self, first: int) -> None:
+        """Note that a phase of a cluster barrier has completed."""
+        if (told := self.cluster.pop(first, None)) is not None:
+            self.cluster_done[first] = told
+
+    def cluster_pass(self, x: Lanes, lanes: Mask) -> None:
+        """Tell lanes that have waited at the cluster barrier what was released there."""
+        for row, mine in self._rows(x, lanes):
+            if (told := self.cluster_done.get(int(self.machine.cluster_first[row]))) is not None:
+                self.clocks.acquire(row, mine, told)
+
+    def warp_sync(self, x: Lanes) -> None:
+        """Let the lanes of each warp that execute `bar.warp.sync` together know each other."""
+        self.clocks.warp_sync(x.c0, x.t0, x.active())
+
+    # --- mbarriers --------------------------------------------------------------------------------------------------
+
+    def barrier_begins(self, barrier: MBarrier) -> None:
+        """Give a new mbarrier a column."""
+        barrier.column = self.races.columns.barrier(self._barriers)
+        self._barriers += 1
+
+    def tell(self, barrier: MBarrier, message: Message | None) -> None:
+        """Add what an arrival releases to the phase in progress."""
+        if message is not None:
+            barrier.telling = message.joined(barrier.telling)
+
+    def phase_complete(self, barrier: MBarrier) -> None:
+        """A phase has completed: whoever waits for it learns of its arrivals, and of the copies that completed on it."""
+        told = barrier.telling if barrier.tells is None else barrier.tells.joined(barrier.telling)
+        barrier.telling = None
+        clocks = self.clocks
+        if told is None or barrier.row not in told.vectors:
+            empty = np.zeros((clocks.planes, clocks.columns), np.uint32)
+            told = Message({**(told.vectors if told is not None else {}), barrier.row: empty})
+        barrier.tells = told.with_column(barrier.row, barrier.column, ORDINAL + barrier.phase)
+
+    def observe(self, x: Lanes, barrier: MBarrier, lanes: Mask) -> None:
+        """Tell lanes that have waited for a phase what it tells."""
+        if barrier.tells is None:
+            return
+        for row, mine in self._rows(x, lanes):
+            self.clocks.acquire(row, mine, barrier.tells)
+
+    # --- fences and strong accesses -----------------------------------------------------------------------------------
+
+    def fence(self, x: Lanes, mnemonic: str) -> None:
+        """Note a fence: a fence of the generic proxy ends an acquire pattern and begins a release pattern."""
+        words = mnemonic.split(".")
+        if words[:2] == ["fence", "proxy"]:
+            if words[2].startswith("async"):
+                for row, mine in self._rows(x, x.active()):
+                    self.clocks.proxy_fence(row, mine)
+            return
+        if words[0] != "membar" and words[1] not in _FENCES:
+            return
+        scope = 1 if "cta" in words else 2 if "cluster" in words else 3
+        active = x.active()
+        for row, mine in self._rows(x, active) if self.observing else ():
+            self.clocks.fence(row, mine)
+        window = (slice(x.c0, x.c1), slice(x.t0, x.t1))
+        np.copyto(self.fences[window], self.clocks.now, where=active)
+        np.copyto(self.fence_scope[window], scope, where=active)
+        self.clocks.now += 1
+
+    def _learn(self, row: int, lanes: Mask, told: _Told, site: Site) -> None:
+        """Acquire or observe what a location told, where the scopes of both sides include each other's thread."""
+        size = self.machine.cluster_size
+        need = 1 if row == told.row else 2 if row // size == told.row // size else 3
+        if min(site.strength, told.scope) < need:
+            return
+        self.observing |= not site.acquires
+        self.clocks.acquire(row, lanes, told.message if site.acquires else told.message.observed())
+
+    def loaded(self, x: Lanes, space: Space, index: NDArray[np.int64], lanes: Mask, site: Site) -> None:
+        """Note strong reads at flat indices `[…, C, T]`: they learn what the values tell, at once or at the next fence."""
+        if not self.places or site.operation.opcode in ("atom", "red"):
+            return
+        if index.ndim > 2:
+            for each in index:
+                self.loaded(x, space, each, lanes, site)
+            return
+        for at in np.unique(index[lanes]).tolist():
+            told = self.places.get((space.name, at))
+            if told is None:
+                continue
+            for row, mine in self._rows(x, lanes & (index == at)):
+                self._learn(row, mine, told, site)
+
+    def stored(self, x: Lanes, space: Space, index: NDArray[np.int64], lanes: Mask, site: Site) -> None:
+        """Note strong writes: their values tell what the thread released, itself or by an earlier fence."""
+        window = (slice(x.c0, x.c1), slice(x.t0, x.t1))
+        telling = lanes if site.releases else lanes & (self.fences[window] > 0)
+        if site.operation.opcode in ("atom", "red"):
+            self._exchanged(x, space, index, lanes, telling, site)
+            return
+        if self.places:
+            for at in np.unique(index[lanes]).tolist():
+                self.places.pop((space.name, at), None)
+        for c, t in np.argwhere(telling).tolist():
+            self._tell_place((space.name, int(index[c, t])), x.c0 + c, x.t0 + t, site, None)
+        if site.releases:
+            self.clocks.now += 1
+
+    def _exchanged(
+        self, x: Lanes, space: Space, index: NDArray[np.int64], lanes: Mask, telling: Mask, site: Site
+    ) -> None:  # fmt: skip
+        """Note atomic operations, one lane after the other: each learns what is told before it, and adds to that."""
+        if not self.places and not telling.any():
+            return
+        for c, t in np.argwhere(lanes).tolist():
+            key = (space.name, int(index[c, t]))
+            before = self.places.get(key)
+            if before is not None and not site.reduces:
+                mine = np.zeros(self.machine.threads, np.bool_)
+                mine[x.t0 + t] = True
+                self._learn(x.c0 + c, mine, before, site)
+            if telling[c, t]:
+                self._tell_place(key, x.c0 + c, x.t0 + t, site, before)
+                if site.releases:
+                    self.clocks.now += 1
+
+    def _tell_place(self, key: tuple[str, int], row: int, thread: int, site: Site, before: _Told | None) -> None:
+        if site.releases:
+            time, scope = self.clocks.now, site.strength
+        else:
+            time, scope = int(self.fences[row, thread]), int(self.fence_scope[row, thread])
+        message = self.clocks.snapshot(row, thread, time)
+        if before is not None:
+            message, scope = message.joined(before.message), max(scope, before.scope)
+        self.places[key] = _Told(message, scope, row)

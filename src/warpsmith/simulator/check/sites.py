@@ -1,0 +1,120 @@
+"""Instructions that access memory, numbered: how wide, how strong, and where they stand (PTX ISA 8.4, 8.5)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple, final
+
+import numpy as np
+
+from warpsmith.simulator.check.shadow import SITES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from warpsmith.simulator.program import Operation, Program
+
+__all__ = ["Site", "Sites", "cell_size", "operations_of", "orders_through_memory"]
+
+_SCOPES = {"cta": 1, "cluster": 2, "gpu": 3, "sys": 3, "gl": 3}
+_WIDTH = re.compile(r"(?:\.v([248]))?\.(?:[bsuf]|bf)(\d+)(?:x(2))?$")
+_ORDERED = {"acquire", "release", "acq_rel"}
+
+
+class Site(NamedTuple):
+    """An instruction as its accesses see it."""
+
+    number: int
+    operation: Operation
+    strength: int
+    """0 weak; strong at the scope 1 cta, 2 cluster, 3 gpu or sys."""
+    acquires: bool
+    releases: bool
+    reduces: bool
+    """A `red`: its read forms no acquire pattern (8.11.1)."""
+
+    @property
+    def text(self) -> str:
+        """The instruction, quoted."""
+        return f"`{self.operation.text}`"
+
+
+def operations_of(program: Program) -> Iterator[Operation]:
+    """Yield every operation of a program, those that end blocks included."""
+    for block in program.blocks:
+        yield from block.operations
+        last = getattr(block.ending, "operation", None)
+        if last is not None:
+            yield last
+
+
+def orders_through_memory(program: Program) -> bool:
+    """Say whether threads may order their accesses through memory: fences, acquire and release operations."""
+    for op in operations_of(program):
+        words = op.text.split(".")
+        if words[0] == "membar" or (words[0] == "fence" and words[1] in ("acq_rel", "sc", "acquire", "release")):
+            return True
+        if words[0] in ("ld", "st", "atom", "red") and not _ORDERED.isdisjoint(words):
+            return True
+    return False
+
+
+def cell_size(program: Program, space: str) -> int:
+    """Return the smallest access that instructions which may touch a space make, as far as their names tell; at most 16."""
+    out = 16
+    for op in operations_of(program):
+        words = op.text.split(".")
+        if op.opcode in ("ldmatrix", "stmatrix") and space == "shared":
+            out = min(out, 2 if "trans" in words else 4)
+        if op.opcode not in ("ld", "ldu", "st", "atom", "red"):
+            continue
+        spaces = {
+            w for w in (word.partition("::")[0] for word in words) if w in ("shared", "global", "local", "param", "const")
+        }
+        if spaces and space not in spaces:
+            continue
+        if (found := _WIDTH.search(op.text)) is not None:
+            out = min(out, max(1, int(found[1] or 1) * int(found[2]) * int(found[3] or 1) // 8))
+    return out
+
+
+def _strength(words: list[str]) -> int:
+    """Return how strong the accesses of an instruction are."""
+    atomic = words[0] in ("atom", "red")
+    if "volatile" in words or "mmio" in words:
+        return 3
+    if not atomic and "relaxed" not in words and _ORDERED.isdisjoint(words):
+        return 0
+    return next((_SCOPES[w] for w in words if w in _SCOPES), 3)
+
+
+@final
+class Sites:
+    """The instructions of a launch that have accessed memory."""
+
+    def __init__(self) -> None:
+        self.list: list[Site | None] = [None]
+        self._of: dict[int, Site] = {}
+        self.together = np.zeros(SITES, np.bool_)
+        """Sites at which the lanes of a warp read together: none of them goes on before all have (`ldmatrix`)."""
+
+    def of(self, operation: Operation) -> Site:
+        """Return the site of an instruction; those past the last number share number 0."""
+        found = self._of.get(id(operation))
+        if found is None:
+            words = operation.text.split(".")
+            acquires, releases = (not _ORDERED.isdisjoint(words) and w in words for w in ("acquire", "release"))
+            both = "acq_rel" in words
+            number = len(self.list) if len(self.list) < SITES else 0
+            found = Site(
+                number, operation, _strength(words), acquires or both, releases or both, words[0] == "red"
+            )  # fmt: skip
+            self._of[id(operation)] = found
+            if number:
+                self.list.append(found)
+                self.together[number] = operation.opcode in ("ldmatrix", "wmma")
+        return found
+
+    def at(self, number: int) -> Site | None:
+        """Return the site of a number, if it is known."""
+        return self.list[number]
