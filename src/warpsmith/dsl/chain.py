@@ -4,16 +4,20 @@ ptx.inst.fma.rn.f32(d, a, b, c)            fma.rn.f32 d, a, b, c;
 ptx.inst.ld.global_.v4.b32(r, addr)        a trailing _ escapes Python keywords
 ptx.inst.fence.proxy.async__global()       __ is ::
 ptx.inst.tcgen05.ld.sync.aligned._32x32b.x8.b32(...)   a leading _ goes before a digit
+ptx.inst.spcompress.b8.b4.sp__2_4.x1(...)  sp::2:4
 """
 
 from __future__ import annotations
 
+import re
 from typing import final
 
 from warpsmith.dsl.registers import NegPred, Reg
 from warpsmith.dsl.trace import current
 
 __all__ = ["Chain", "inst", "word"]
+
+_RATIO = re.compile(r"::(\d+)_(\d+)$")
 
 
 def word(attribute: str) -> str:
@@ -22,7 +26,7 @@ def word(attribute: str) -> str:
         attribute = attribute[1:]
     if attribute.endswith("_") and not attribute.endswith("__"):
         attribute = attribute[:-1]
-    return attribute.replace("__", "::")
+    return _RATIO.sub(r"::\1:\2", attribute.replace("__", "::"))
 
 
 @final

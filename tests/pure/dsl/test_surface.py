@@ -16,7 +16,9 @@ import pytest
 
 import warpsmith as ws
 from warpsmith import Layout, Tile, kernel, ptx, reg, smem
+from warpsmith.dsl.chain import word
 from warpsmith.dsl.registers import NegPred, PipeRef
+from warpsmith.dsl.transpile.statements import chain
 from warpsmith.kernel import TensorSpec, TmaDescriptorHandle
 from warpsmith.types import b64, bf16, f32, from_name, pred, s32, u32, u64
 
@@ -183,6 +185,20 @@ def test_kernel_is_decorator_and_module_in_any_order(order: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", order + check], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "attributes"),
+    [
+        ("spcompress.b8.b4.sp::2:4.x1", "spcompress.b8.b4.sp__2_4.x1"),
+        ("tcgen05.ld.sync.aligned.16x64b.x1.b32", "tcgen05.ld.sync.aligned._16x64b.x1.b32"),
+        ("and.b32", "and_.b32"),
+        ("cp.async.bulk.prefetch.L2.global", "cp.async_.bulk.prefetch.L2.global_"),
+    ],
+)
+def test_attributes_spell_every_word(mnemonic: str, attributes: str) -> None:
+    assert chain(mnemonic) == attributes
+    assert ".".join(word(a) for a in attributes.split(".")) == mnemonic
 
 
 def test_importing_the_package_needs_no_numpy():

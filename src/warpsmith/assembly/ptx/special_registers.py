@@ -40,6 +40,8 @@ _TABLE = """
 %total_smem_size                              u32    4.1   sm_20+   10.31
 %aggr_smem_size                               u32    8.1   sm_90+   10.32
 %dynamic_smem_size                            u32    4.1   sm_20+   10.33
+%locality_domain_id                           u32    9.5   sm_100+  9.5, ptxas
+%locality_domain_supplemental_sm              u32    9.5   sm_100+  9.5, ptxas
 %current_graph_exec                           u64    8.0   sm_50+   10.34
 """
 

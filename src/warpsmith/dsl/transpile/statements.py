@@ -35,7 +35,7 @@ def chain(mnemonic: str) -> str | None:
     """Return the attribute chain that spells `mnemonic`, None when none does."""
     out: list[str] = []
     for w in mnemonic.split("."):
-        attribute = w.replace("::", "__")
+        attribute = w.replace("::", "__").replace(":", "_")
         if keyword.iskeyword(attribute):
             attribute += "_"
         if attribute[:1].isdigit():

@@ -35,7 +35,7 @@ def _mode(m: Match) -> str:
 
 
 def _refused(m: Match) -> Refused | None:
-    for word in ("report", "multicast::cluster::32b", "im2col_no_offs::w"):
+    for word in ("override", "report", "multicast::cluster::32b", "im2col_no_offs::w"):
         if word in m.mnemonic:
             return refuse(f"`.{word}` is not modelled")
     return None

@@ -17,6 +17,10 @@ _REASONS = {
     "multicast objects span several devices, and one is simulated": ("multimem",),
     "textures, samplers and surfaces have no model": ("tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"),
     "tensor memory of sm_100 has no model": ("tcgen05",),
+    "fabric operations reach the memory of other GPUs, and one is simulated": ("fabric",),
+    "which elements are kept, and how its descriptor says so, is not modelled": ("spcompress",),
+    "spreading by metadata of sm_107 is not modelled": ("spdecompress",),
+    "allocation classes of tensor maps have no model": ("tensormap.query.alloc_class_large",),
     "work stealing between clusters has no model": ("clusterlaunchcontrol",),
 }
 

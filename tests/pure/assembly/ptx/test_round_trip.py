@@ -42,6 +42,13 @@ STATEMENTS = [
     "setp.lt.and.s32 p|_, %r1, %r2, !%p3;",
     "tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, s, {%r1, %r2}];",
     "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [a], [m, {%r1, 0}], [b];",
+    "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.override::global_address.override::global_dim_stride "
+    "[m, g, {s0, s1}, {l0}, u, {%r1, 0}], [b];",
+    "fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.b128 "
+    "[e, o, n], [a], 16, [b];",
+    "spcompress.b8.b4.sp::2:4.x1 {m}, {c}, {a, b}, desc;",
+    "@p tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2 {m}, {c, d}, [t];",
+    "mov.u32 %r1, 1 ? 2:4;",
     "call (r), f, (a, 1), proto;",
     "call.uni f;",
     "proto: .callprototype (.param .b32 _) _ (.param .b64 _, .param .align 8 .b8 _[16]) .noreturn;",

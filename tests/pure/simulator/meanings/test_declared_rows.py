@@ -20,6 +20,7 @@ REFUSED = {
     r"vmad with \.sat or a scale is not modelled",
     r"vshl\.sat is not modelled",
     r"min and max as second operation of a scalar video instruction are not modelled",
+    r"packed (mixed precision|comparisons) of sm_107 (is|are) not modelled",
     r"merging a result into a part of the third operand is not modelled",
 }
 

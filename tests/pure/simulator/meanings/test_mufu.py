@@ -5,6 +5,8 @@ import pytest
 
 from warpsmith.simulator.meanings import mufu
 from warpsmith.simulator.meanings.approx import FUNCTIONS
+from warpsmith.simulator.meanings.arithmetic import build_form
+from warpsmith.simulator.meanings.forms import Form
 
 
 def f32(*bits):
@@ -34,6 +36,23 @@ def test_gives_what_the_gpu_gave(name, ftz):
         for operand, result in HARDWARE[name, ftz]:
             got = int(np.asarray(FUNCTIONS[name](f32(operand), ftz), np.float32).view(np.uint32)[0])
             assert (hex(operand), hex(got)) == (hex(operand), hex(result))
+
+
+@pytest.mark.parametrize(("name", "whole"), [("sin", 0.0), ("cos", 1.0)])
+def test_turns_are_taken_as_they_are(name: str, whole: float):
+    """`.2pi` takes turns: what `sin.approx.ftz` of radians computes after its multiplication by 1/2π, rounded to zero."""
+    turns = build_form(Form.parse(f"{name}.approx.ftz.2pi.f32"))
+    radians = build_form(Form.parse(f"{name}.approx.ftz.f32"))
+    x = np.random.default_rng(5).uniform(-40, 40, 4096).astype(np.float32)
+    x[:4] = 0, 2.0**-130, 1, -3
+    out, other = np.empty_like(x), np.empty_like(x)
+    turns(out, x)
+    assert np.abs(out - getattr(np, name)(2 * np.pi * x.astype(np.float64))).max() < 2**-18
+    assert out[:4].tolist() == [whole] * 4
+    y = np.arange(-64, 64, dtype=np.float32) / 8
+    radians(other[:128], y)
+    turns(out[:128], mufu.turns(y))
+    assert out[:128].tobytes() == other[:128].tobytes()
 
 
 def ulps(got, want):

@@ -29,8 +29,8 @@ TYPES = (
 DECLARATIONS = " ".join(f".reg .{t} %{t}_<140>;" for t in TYPES) + " .local .align 16 .b8 loc[64]; .param .align 16 .b8 pp[64];"
 BEFORE = ".global .align 64 .b8 g[256]; .const .align 16 .b8 cc[64]; .shared .align 128 .b8 s[256];"
 PARAMETERS = ".param .align 16 .b8 q[64]"
-VERSION = "9.0"
-ARCHITECTURES = ("sm_75", "sm_80", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
+VERSION = "9.5"
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90a", "sm_100a", "sm_103a", "sm_107a", "sm_120a")
 CRASHED = "unplaced: "
 """ptxas ended without a word: no verdict (vectors of eight 8-bit or 16-bit elements)."""
 LISTED = Path(__file__).with_name("disagreements.txt")
@@ -123,7 +123,7 @@ class Maker:
             "param": "pp" if slot.direction == "write" else "q",
         }.get(space)
         if base is None or (self.draw.random() < 0.3 and space in ("global", "shared")):
-            base = "%b32_1" if space in ("shared", "tmem") else "%b64_1"
+            base = "%b32_1" if space in ("shared", "tmem", "fabric") else "%b64_1"
         inner = [self.operand(x) for x in slot.inner if not x.optional]
         return f"[{', '.join([base, *inner])}]"
 

@@ -39,6 +39,10 @@ def address_fault(operand: Operand, slot: OperandSlot, at: Context) -> str:
     return ""
 
 
+_NARROW = {"tmem": "a tensor memory address", "fabric": "a logical endpoint"}
+"""Spaces without variables, whose addresses have 32 bits -> what such an address is."""
+
+
 def _base_fault(base: Name | Immediate, slot: OperandSlot, at: Context) -> str:
     if isinstance(base, Immediate):
         return "" if slot.space == "local" else "`{}`: a constant address is allowed in .local only"
@@ -50,11 +54,13 @@ def _base_fault(base: Name | Immediate, slot: OperandSlot, at: Context) -> str:
         assert have is not None
         if have.kind not in ("bits", "unsigned", "signed") or not 32 <= have.bits <= 64:
             return f"`{{}}`: an address is held in an integer register of 32 or 64 bits, `{base.name}` is .{have}"
-        if have.bits == 64 and slot.space == "tmem":
-            return f"`{{}}`: a tensor memory address has 32 bits, `{base.name}` is .{have}"
+        if have.bits == 64 and slot.space in _NARROW:
+            return f"`{{}}`: {_NARROW[slot.space]} has 32 bits, `{base.name}` is .{have}"
         if have.bits == 32 and slot.space in (None, "global"):
             return f"`{{}}`: a {slot.space or 'generic'} address has 64 bits, `{base.name}` is .{have}"
         return ""
+    if slot.space in _NARROW:
+        return f"`{{}}`: {_NARROW[slot.space]} is held in a register, `{base.name}` is a {symbol.kind}"
     if symbol.kind not in ("variable", "parameter", "result"):
         return f"`{{}}`: `{base.name}` is a {symbol.kind} and no variable"
     if symbol.type is None:  # .texref and the like

@@ -10,6 +10,7 @@ from warpsmith.assembly.ptx.check.hints import check_hints
 from warpsmith.assembly.ptx.check.instruction import check_instruction
 from warpsmith.assembly.ptx.check.symbols import Scope, Symbol
 from warpsmith.assembly.ptx.tree import (
+    AddressOperand,
     BranchTargets,
     CallPrototype,
     Directive,
@@ -51,6 +52,8 @@ class _Checker:
         self.problems: list[Problem] = []
         self.samplers = "texmode_independent" in module.target
         self.globals = Scope()
+        self.entry = False
+        """The body being checked is an entry's."""
 
     def run(self) -> None:
         if not self._header():
@@ -123,6 +126,7 @@ class _Checker:
                 text = f"`{parameter.name}`: samplers of their own need `.target texmode_independent`"
                 self.problems.append(Problem(text, parameter.span))
             self.problems += declare_parameter(parameter, scope, entry=function.kind == "entry", result=False)
+        self.entry = function.kind == "entry"
         self._statements(function.body, scope)
 
     # --- bodies -----------------------------------------------------------------------------------------------------
@@ -149,6 +153,8 @@ class _Checker:
                     problems += self._hinted(statement, found, scope)
                 if statement.opcode == "call":
                     problems += check_call(statement, scope)
+                elif self.entry and ".param::func" in statement.mnemonic:
+                    problems += _parameter_by_register(statement, scope)
             elif isinstance(statement, RegisterDeclaration):
                 problems += declare_registers(statement, scope)
             elif isinstance(statement, Variable):
@@ -182,6 +188,17 @@ class _Checker:
             symbol = scope(name)
             if symbol is None or symbol.kind != wanted:
                 self.problems.append(Problem(f"`{name}` in .{targets.kind} is not a {wanted}", targets.span, scope.near(name)))
+
+
+def _parameter_by_register(instruction: Instruction, scope: Scope) -> list[Problem]:
+    """An entry names the parameters of the functions it calls; only in functions their addresses stand in registers."""
+    for operand in instruction.operands:
+        if isinstance(operand, AddressOperand) and isinstance(operand.base, Name):
+            symbol = scope(operand.base.name)
+            if symbol is not None and symbol.kind == "register":
+                text = f"`{instruction.mnemonic}` in an entry by the register `{operand.base.name}`"
+                return [Problem(text, instruction.span, "name the .param variable")]
+    return []
 
 
 def _shapes(function: Function) -> list[tuple[object, ...]]:

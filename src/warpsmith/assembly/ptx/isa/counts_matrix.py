@@ -22,6 +22,65 @@ def im2col_offsets(values: _Values) -> int:
 
 
 @count
+def lower_strides(values: _Values) -> int:
+    """Strides of a tensor: the innermost dimension has none (9.7.10.28.5.2.2)."""
+    return int(str(values["dim"])[0]) - 1
+
+
+@count
+def sparse_indices(values: _Values) -> int:
+    """Registers of indices of `spcompress` for `.num` registers of kept elements (9.7.10.30)."""
+    return -(-_num(values) * _bits(values["index"]) // _bits(values["element"]))
+
+
+@count
+def sparse_kept(values: _Values) -> int:
+    """Registers of the elements that `spdecompress` spreads: `kept` of each group (9.7.10.31)."""
+    kept, _ = _ratio(values)
+    return -(-kept * _bits(values["element"]) * _num(values) // 32)
+
+
+@count
+def sparse_spread(values: _Values) -> int:
+    """Registers that `spdecompress` writes."""
+    _, group = _ratio(values)
+    return -(-group * _bits(values["element"]) * _num(values) // 32)
+
+
+@count
+def sparse_places(values: _Values) -> int:
+    """Registers of indices that `spdecompress` reads."""
+    kept, _ = _ratio(values)
+    return -(-kept * _bits(values["index"]) * _num(values) // 32)
+
+
+@count
+def tmem_kept(values: _Values) -> int:
+    """Registers of kept elements of `tcgen05.ld.spcompress`: two of four (9.7.18.8.3)."""
+    return _num(values) // 2
+
+
+@count
+def tmem_indices(values: _Values) -> int:
+    """Registers of indices of `tcgen05.ld.spcompress`: two bits for each kept element."""
+    return -(-_num(values) // 32)
+
+
+def _num(values: _Values) -> int:
+    return int(str(values["num"])[1:])
+
+
+def _bits(word: object) -> int:
+    return int(str(word)[1:])
+
+
+def _ratio(values: _Values) -> tuple[int, int]:
+    """Return (2, 4) for `.sp::2:4`: elements kept of each group."""
+    kept, group = str(values["ratio"]).removeprefix("sp::").split(":")
+    return int(kept), int(group)
+
+
+@count
 def twice_num(values: _Values) -> int:
     """Registers of `ldmatrix.m16n16`: two for each matrix."""
     return 2 * int(str(values["num"])[1:])

@@ -29,11 +29,11 @@ _LET = re.compile(r"let\s+([A-Z][A-Z0-9_]*)\s*=\s*(.*)$")
 _OPCODE = re.compile(r"[a-z][a-z0-9_]*")
 _AVAILABILITY = r"@(?P<need>(?:\d+\.\d+)?(?:/sm_\d+[af+]?(?:,sm_\d+[af+]?)*)?)"
 _ELEMENT = re.compile(
-    r"\.(?P<word>[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)(?:\{(?P<set>[^{}]*)\})?"
+    r"\.(?P<word>[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+(?::[0-9]+)?)*)(?:\{(?P<set>[^{}]*)\})?"
     + f"(?:{_AVAILABILITY})?"
     + r"(?P<optional>\?)?(?P<fixed>!)?"
 )
-_ALTERNATIVE = re.compile(r"(?P<word>\$?[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)" + f"(?:{_AVAILABILITY})?$")
+_ALTERNATIVE = re.compile(r"(?P<word>\$?[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+(?::[0-9]+)?)*)" + f"(?:{_AVAILABILITY})?$")
 _Columns = list[tuple[str, int, int]]
 """(text, line from 1, column from 1) of each column of a row."""
 _Words = dict[str, tuple[Need, ...]]
@@ -153,7 +153,7 @@ class Table:
             arch,
             cells["section"][0],
             tuple(keys["rule"].split(",")) if "rule" in keys else (),
-            keys.get("refused", ""),
+            keys.get("refused", "").replace("_", " "),
             _removal(keys.get("removed")),
             f"{file}:{cells['pattern'][1]}",
             frozenset(w for e in elements for w in e.words),
@@ -294,7 +294,7 @@ def _prove_condition(name: str, choices: Mapping[str, Element]) -> str:
 
 
 def _prove_space(name: str, choices: Mapping[str, Element]) -> str:
-    known = ("generic", "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "tmem")
+    known = ("generic", "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "tmem", "fabric")
     return "" if name in choices or name in known else f"unknown space or choice {name!r}"
 
 

@@ -61,6 +61,21 @@ def eights(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
 
 
 @rule
+def policy_fraction(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """A constant fraction of accesses is greater than 0 and at most 1 (9.7.10.21)."""
+    fraction = operands[1] if len(operands) > 1 else None
+    if isinstance(fraction, Immediate) and not 0 < fraction.value <= 1:
+        yield RuleProblem(f"fraction {fraction.text} is not between 0 and 1", 1, "write 1.0 or a smaller positive number")
+
+
+@rule
+def in_order(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """Two modifiers with the same words are told apart by their order (9.7.10.21)."""
+    if not match.ordered:
+        yield RuleProblem(f"the modifiers of `{match.mnemonic}` are out of order", None, "write the primary priority first")
+
+
+@rule
 def policy_range(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
     """The primary part of a cache policy lies within the range (9.7.10.21)."""
     primary, total = operands[2:4]

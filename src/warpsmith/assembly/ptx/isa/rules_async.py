@@ -79,6 +79,21 @@ def bulk_size(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem
 
 
 @rule
+def tensor_overrides(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """A tensor of one dimension has no strides to override, the others have (9.7.10.28.5.2.2)."""
+    wanted = "override::global_dim" if match["dim"] == "1d" else "override::global_dim_stride"
+    if match["attribute"] != wanted:
+        yield RuleProblem(f"a {match['dim']} tensor cannot have .{match['attribute']}", None, f"write .{wanted}")
+
+
+@rule
+def fabric_order(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """`.relaxed` of a fabric operation wants its scope (9.7.11.5)."""
+    if match["relaxed"] and not match["sys"]:
+        yield RuleProblem(f"`{match.mnemonic}` has .relaxed without a scope", None, "write .relaxed.sys")
+
+
+@rule
 def source_size(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
     """`cp.async` reads at most as many bytes as it writes (9.7.10.28.3.1)."""
     constants = {name: (index, value) for name, index, value in _constants(match, operands)}
@@ -115,3 +130,11 @@ def no_sink(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
     for index, operand in enumerate(operands):
         if isinstance(operand, VectorOperand) and any(isinstance(e, Name) and e.name == "_" for e in operand.elements):
             yield RuleProblem("a loaded register cannot be discarded with _", index, "name a register for every element")
+
+
+@rule
+def sparse_span(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """`spdecompress` writes between 32 and 4096 bits (9.7.10.31)."""
+    bits = int(str(match["num"])[1:]) * int(str(match["ratio"]).rpartition(":")[2]) * int(str(match["element"])[1:])
+    if not 32 <= bits <= 4096:
+        yield RuleProblem(f"{match.mnemonic} writes {bits} bits, and 32 to 4096 are possible")

@@ -167,7 +167,7 @@ def _address(m: Match, s: OperandSlot, shape: Shape, counters: dict[str, int]) -
     space = s.space or ""
     values = [_value(i, shape, counters) for i in s.inner if not i.optional]
     inner = tuple(v for v in values if isinstance(v, (VectorOperand, Name)))
-    if space == "tmem":
+    if space in ("tmem", "fabric"):
         base = _register("b32", counters)
     elif space.startswith("param"):
         base = Name("local" if space == "param::func" or m.row.opcode == "st" else "formal")

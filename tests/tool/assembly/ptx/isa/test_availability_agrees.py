@@ -48,7 +48,7 @@ TARGETS = (
     ),
     *("sm_100a 8.6", "sm_100f 9.5", "sm_103a 8.8", "sm_107f 9.4", "sm_110f 9.2", "sm_120 9.5", "sm_120a 8.7", "sm_121f 9.3"),
 )
-GLOBAL = variable("variable", "b8", "global", 1, 64)
+VARIABLES = {"gvar": variable("variable", "b8", "global", 1, 64), "formal": variable("parameter", "b8", "param::entry", 1, 128)}
 _COMPLAINT = re.compile(r"line (\d+); error\s*: (.*)")
 
 
@@ -65,9 +65,9 @@ def chosen() -> tuple[Sample, ...]:
 
 
 def lookup(name: str) -> Symbol | None:
-    """The registers of the generated kernels, and their one global variable."""
-    if name == "gvar":
-        return GLOBAL
+    """The registers of the generated kernels, their global variable and their parameter."""
+    if name in VARIABLES:
+        return VARIABLES[name]
     prefix = name.rstrip("0123456789")
     return next((register(t) for t, p in POOLS.items() if p == prefix), None)
 
