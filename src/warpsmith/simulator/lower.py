@@ -29,8 +29,9 @@ def lower(module: Module, entry: Function, machine: Machine, variables: dict[str
     areas = Shared(machine, slots, slots.take("pred"), [], root, Area(SHARED_START), Area(), Area(), module)
     unsized = _shared_variables(module, reached, areas)
     lowered: dict[str, FunctionLowering] = {}
-    for f in reached:
-        root.names[f.name] = Symbol("function", function_address(module, f.name))
+    bodies = {f.name for f in module.functions() if f.body is not None}
+    for f in module.functions():
+        root.names[f.name] = Symbol("function" if f.name in bodies else "outside", function_address(module, f.name))
     for f in reached:
         lowered[f.name] = FunctionLowering(f, areas, lowered)
     align = max([16, *unsized.values()])

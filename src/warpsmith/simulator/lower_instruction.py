@@ -98,12 +98,13 @@ class InstructionLowering:
         arguments = lists[0] if lists else CallArguments([])
         found = self.operands.scope.find(names[0].name)
         target: int | Reg
+        outside = False
         if isinstance(found, Register):
             target = self.operands.reg(names[0], TYPES["u64"] if found.bits == 64 else TYPES["u32"])
         elif isinstance(found, Symbol) and found.space == "function":
             target = found.address
-        elif found is None:
-            target = 0
+        elif found is None or (isinstance(found, Symbol) and found.space == "outside"):
+            outside, target = True, 0
         else:
             raise InputError(f"{where(s)}`{names[0].name}` is no function")
         ins = tuple(self._argument(a) for a in arguments.arguments)
@@ -113,7 +114,7 @@ class InstructionLowering:
             used.append(target)
         written = tuple(i < sum(isinstance(o, Reg) for o in outs) for i in range(len(used)))
         call = Call(target, ins, outs, -1, self._operation("machine", _engine, s, tuple(used), written))
-        if found is None:
+        if outside:
             op = self._operation("machine", runtime_function(names[0].name, call, where(s)), s, (), ())
             op.guard = self.guard(s)
             return [op]

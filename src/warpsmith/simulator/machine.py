@@ -14,6 +14,7 @@ from warpsmith.simulator.check.order import Order
 from warpsmith.simulator.check.peers import PeerWatch
 from warpsmith.simulator.check.races import RaceWatch
 from warpsmith.simulator.cluster import ClusterBarrier
+from warpsmith.simulator.cooperative import provide
 from warpsmith.simulator.counters import Counters
 from warpsmith.simulator.fidelity import Fidelity
 from warpsmith.simulator.findings import FindingLog
@@ -121,6 +122,7 @@ class Machine:
         self.cluster_barrier = ClusterBarrier(self)
         self.register_budget = RegisterBudget(self)
         self.peers = PeerWatch.of(self, program)
+        provide(self)
         self.races = RaceWatch.of(self, program)
         self.order = Order(self, self.races) if self.races is not None else None
 

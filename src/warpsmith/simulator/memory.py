@@ -155,6 +155,7 @@ class RowMemory(Space):
     def __init__(self, name: str, rows: int, start: int, size: int, *, defined: bool = False) -> None:
         row = 1 << max(6, (start + size + SAFE - 1).bit_length())
         self.start, self.size, self.defined = start, size, defined
+        self._lent: tuple[int, int] | None = None
         super().__init__(name, rows * row, row)
         self.rows = rows
         self.reset(0, rows)
@@ -166,3 +167,11 @@ class RowMemory(Space):
         data[:, self.start : self.start + self.size] = 0
         shadow[:, :-SAFE] = OUTSIDE
         shadow[:, self.start : self.start + self.size] = 0 if self.defined else UNDEFINED
+        if self._lent:
+            start, size = self._lent
+            shadow[:, start : start + size] = 0 if self.defined else UNDEFINED
+
+    def lend(self, start: int, size: int) -> None:
+        """Make bytes in front of the program's own memory accessible, in every row."""
+        self._lent = (start, size)
+        self.reset(0, self.rows)

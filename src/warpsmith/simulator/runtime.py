@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +10,19 @@ import numpy as np
 from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.calls import read_argument, write_result
 from warpsmith.simulator.memory import GLOBAL_BASE, OUTSIDE
+from warpsmith.simulator.printf import Buffer, formatted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.memory import Space
     from warpsmith.simulator.program import Call
 
 __all__ = ["runtime_function"]
 
-_SPEC = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L)?([diouxXcsfFeEgGaAp%])")
+_LONGEST = 1 << 16
+"""Bytes of a string that are looked at for its end."""
 
 
 def runtime_function(name: str, call: Call, where: str) -> Callable[[Lanes], None]:
@@ -33,59 +35,44 @@ def runtime_function(name: str, call: Call, where: str) -> Callable[[Lanes], Non
     return unknown if body is None else lambda x: body(x, call)
 
 
-def _string(x: Lanes, address: int) -> str:
-    """Read a C string at a generic address (constants and strings live in global memory)."""
-    out = bytearray()
-    data = x.machine.global_.data if address >= GLOBAL_BASE else x.machine.const.data
-    at = address - GLOBAL_BASE if address >= GLOBAL_BASE else address & ((1 << 40) - 1)
-    while 0 <= at < data.size and data[at] and len(out) < 4096:
-        out.append(int(data[at]))
-        at += 1
-    return out.decode("utf-8", "replace")
+def _string(x: Lanes, c: int, t: int, address: int) -> str:
+    """Read a C string at a generic address of one thread, as far as it lies in bounds."""
+    space, at = _place(x, c, t, address)
+    if space is None:
+        return ""
+    limit = min(at + _LONGEST, (at // space.row + 1) * space.row)
+    data = space.data[at:limit]
+    ends = np.flatnonzero((data == 0) | (space.shadow[at:limit] & OUTSIDE != 0))
+    return data[: int(ends[0]) if ends.size else data.size].tobytes().decode("utf-8", "replace")
+
+
+def _place(x: Lanes, c: int, t: int, address: int) -> tuple[Space | None, int]:
+    """Return the space and the flat index that a generic address of one thread means; what is out of bounds is a finding."""
+    others, x.mask = x.mask, np.zeros(x.shape, np.bool_)
+    x.mask[c, t] = True
+    located = x.locate(None, np.full(x.shape, address, np.uint64).view(np.int64), 1)
+    x.mask = others
+    for found in located:
+        if found.mask is None or found.mask[c, t]:
+            return found.space, int(found.index[c, t])
+    return None, 0
 
 
 def _printf(x: Lanes, call: Call) -> None:
     formats, buffers = read_argument(x, call, 0, 8), read_argument(x, call, 1, 8)
+    taken = np.zeros(x.shape, np.int32)
     for c, t in np.argwhere(x.active()).tolist():
-        x.machine.printed.append(_format(x, c, t, _string(x, int(formats[c, t])), int(buffers[c, t])))
-    write_result(x, call, np.zeros(x.shape, np.int32))
+        buffer = Buffer(partial(_bytes, x, c, t, int(buffers[c, t])))
+        text = _string(x, c, t, int(formats[c, t]))
+        x.machine.printed.append(formatted(text, buffer, partial(_string, x, c, t)))
+        taken[c, t] = buffer.taken
+    write_result(x, call, taken)
 
 
-def _local_bytes(x: Lanes, c: int, t: int, address: int, n: int) -> bytes:
-    m = x.machine
-    start = ((x.c0 + c) * m.threads + x.t0 + t) * m.local.row + (address & ((1 << 40) - 1))
-    return m.local.data[start : start + n].tobytes()
-
-
-def _format(x: Lanes, c: int, t: int, text: str, buffer: int) -> str:
-    """Format as C does: arguments lie in the buffer one after the other, aligned to their size."""
-    at = 0
-
-    def take(size: int) -> bytes:
-        nonlocal at
-        at = -(-at // size) * size
-        at += size
-        return _local_bytes(x, c, t, buffer + at - size, size)
-
-    def number(m: re.Match[str]) -> str:
-        flags, width, precision, length, kind = m.groups()
-        if kind == "%":
-            return "%"
-        width, precision = (str(struct.unpack("<i", take(4))[0]) if v == "*" else v for v in (width, precision))
-        spec = f"%{flags}{width or ''}{'.' + precision if precision is not None else ''}"
-        if kind in "fFeEgGaA":
-            value = struct.unpack("<d", take(8))[0]
-            return value.hex() if kind in "aA" else (spec + kind) % value
-        if kind == "s":
-            return (spec + "s") % _string(x, struct.unpack("<Q", take(8))[0])
-        if kind == "p":
-            return f"{struct.unpack('<Q', take(8))[0]:#x}"
-        size = 8 if length in ("l", "ll", "z", "j", "t") else 4
-        signed = kind in "di"
-        value = int.from_bytes(take(size), "little", signed=signed)
-        return chr(value & 0xFF) if kind == "c" else (spec + ("d" if kind == "u" else kind)) % value
-
-    return _SPEC.sub(number, text)
+def _bytes(x: Lanes, c: int, t: int, address: int, at: int, size: int) -> bytes:
+    """Return `size` bytes at `at` of a buffer; zeros where it ends before."""
+    space, start = _place(x, c, t, address + at)
+    return bytes(size) if space is None else space.data[start : start + size].tobytes().ljust(size, b"\0")
 
 
 def _malloc(x: Lanes, call: Call) -> None:
@@ -113,8 +100,9 @@ def _free(x: Lanes, call: Call) -> None:
 
 
 def _assertfail(x: Lanes, call: Call) -> None:
-    first = tuple(int(v) for v in np.argwhere(x.active())[0])
-    message, file, function = (_string(x, int(read_argument(x, call, i, 8)[first])) for i in (0, 1, 3))
+    c, t = np.argwhere(x.active())[0].tolist()
+    first = (int(c), int(t))
+    message, file, function = (_string(x, *first, int(read_argument(x, call, i, 8)[first])) for i in (0, 1, 3))
     line = int(read_argument(x, call, 2, 4)[first])
     repair = "look at the condition: the kernel's own assertion does not hold for these threads"
     x.finding("trap", f"{file}:{line}: {function}: assertion `{message}` failed", repair=repair, stop=True)

@@ -30,6 +30,8 @@ MOSTLY = 8
 """One choice of a warp in so many goes against the temper."""
 SLOW = 3
 """One operation in so many is slow, where the temper has slow ones."""
+SLOWEST = 1024
+"""Turns after which the oldest operation completes although it is slow: a loop that polls with a clock never stands still."""
 
 
 class Schedule(Protocol):
@@ -137,6 +139,7 @@ class Random:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.counter = 0
+        self.turns = 0
         self.delay, self.some_slow, self.runs_on = TEMPERS[seed % len(TEMPERS)]
         self.last = 0
         """Warps of the cohort taken last."""
@@ -218,6 +221,10 @@ class Random:
 
     def complete_some(self, machine: Machine) -> None:
         """Complete a random operation with a chance that the seed decides."""
+        self.turns += 1
+        if self.some_slow and self.turns % SLOWEST == 0 and (oldest := machine.asynchronous.oldest()):
+            machine.asynchronous.complete(oldest[0], machine)
+            return
         if self.draw(self.delay) == 0 and (candidates := self._quick(machine.asynchronous.candidates())):
             machine.asynchronous.complete(candidates[self.draw(len(candidates))], machine)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpsmith.simulator.cooperative import grid_workspace, group_scratch
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -31,17 +33,19 @@ _CONSTANTS: dict[str, Callable[[Machine], int]] = {
     "%gridid": lambda m: m.grid_serial,
     "%is_explicit_cluster": lambda m: int(m.explicit_cluster),
     "%cluster_nctarank": lambda m: m.cluster_size,
-    "%total_smem_size": lambda m: m.shared_bytes + m.reserved_shared,
-    "%aggr_smem_size": lambda m: m.shared_bytes + m.reserved_shared,
     "%dynamic_smem_size": lambda m: m.dynamic_shared,
     "%reserved_smem_offset_begin": lambda _: 0,
     "%reserved_smem_offset_end": lambda m: m.reserved_shared,
     "%reserved_smem_offset_cap": lambda m: m.reserved_shared,
     "%reserved_smem_offset_0": lambda _: 0,
-    "%reserved_smem_offset_1": lambda _: 0,
+    "%reserved_smem_offset_1": group_scratch,
+    "%envreg1": lambda m: grid_workspace(m) >> 32,
+    "%envreg2": lambda m: grid_workspace(m) & 0xFFFFFFFF,
     "%current_graph_exec": lambda _: 0,
 }
-_FIXED = {"%laneid", "%warpid", "%smid", "%cluster_ctarank"}
+_FIXED = {"%laneid", "%warpid", "%smid", "%cluster_ctarank", "%total_smem_size", "%aggr_smem_size"}
+_SHARED_UNIT = 128
+"""Bytes of which shared memory is allocated in multiples, since sm_80 (PTX ISA 10.30)."""
 _MASKS = {"%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt"}
 _NOW = {"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
 _COUNTERS = re.compile(r"%pm\d(_64)?$|%envreg\d+$")
@@ -81,6 +85,9 @@ def special_fixed(name: str, x: Lanes) -> Any:
         one = (np.arange(x.t0, x.t1, dtype=np.uint32) & 31)[None]
     elif name == "%warpid":
         one = (np.arange(x.t0, x.t1, dtype=np.uint32) >> 5)[None]
+    elif name in ("%total_smem_size", "%aggr_smem_size"):
+        own = -(-m.shared_bytes // _SHARED_UNIT) * _SHARED_UNIT
+        one = np.full((1, 1), own + (m.reserved_shared if name == "%aggr_smem_size" else 0), np.uint32)
     elif name in _MASKS:
         one = _lane_mask(name, np.arange(x.t0, x.t1, dtype=np.uint32) & 31)[None]
     else:

@@ -140,6 +140,6 @@ class ModuleVariables:
 
 
 def function_address(module: Module, name: str) -> int:
-    """Return the address of function `name`: 16 times its index, from 1, among the functions with a body."""
-    bodies = [f.name for f in module.functions() if f.body is not None]
-    return 16 * (bodies.index(name) + 1)
+    """Return the address of function `name`, with or without a body: 16 times its index, from 1."""
+    names = list(dict.fromkeys(f.name for f in module.functions()))
+    return 16 * (names.index(name) + 1)

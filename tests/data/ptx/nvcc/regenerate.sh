@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compile tests/data/cuda/*.cu to PTX with nvcc (13.0 made what is committed). Run from the repository root.
+# Compile tests/data/cuda/*.cu to PTX with nvcc (13.0 made what is committed). Run from the repository root;
+# words on the command line name the files to make, e.g. `objects.sm_80 objects.sm_120a`.
 # The sources are compiled from /project so that no path of this machine gets into the PTX; `.file` paths are made relative.
 set -eu
 out=$PWD/tests/data/ptx/nvcc
@@ -9,9 +10,11 @@ mkdir -p /project/tests/data
 trap 'rm -rf "$work" /project' EXIT
 cp -r tests/data/cuda /project/tests/data/cuda
 cd /project
+only=" $* "
 one() { # name source options…
   local name=$1 source=$2
   shift 2
+  [ "$only" = "  " ] || [[ $only = *" $name "* ]] || return 0
   nvcc -std=c++17 -ptx "$@" "tests/data/cuda/$source.cu" -o "$work/$name.ptx"
   sed -i -E '/^[[:space:]]*\.file/s#"/project/#"#; /^[[:space:]]*\.file/s#"/.*/include/#"cuda/include/#' "$work/$name.ptx"
   rm -f "$out/$name.ptx" "$out/$name.ptx.xz"
@@ -44,6 +47,17 @@ one algorithms.sm_90a.lines algorithms -arch=sm_90a -lineinfo
 one tensor.sm_80 tensor -arch=sm_80
 one tensor.sm_90a.lines tensor -arch=sm_90a -lineinfo
 one blackwell.sm_100a blackwell -arch=sm_100a
+one numbers.sm_80 numbers -arch=sm_80
+one numbers.sm_90a.lines numbers -arch=sm_90a -lineinfo
+one numbers.sm_120a numbers -arch=sm_120a
+one objects.sm_80 objects -arch=sm_80
+one objects.sm_90a.lines objects -arch=sm_90a -lineinfo
+one objects.sm_120a objects -arch=sm_120a
+one objects.sm_90.debug objects -arch=sm_90 -G
+one orders.sm_80 orders -arch=sm_80
+one orders.sm_90a.lines orders -arch=sm_90a -lineinfo
+one orders.sm_120a orders -arch=sm_120a
+one refused.sm_90.relocatable refused -arch=sm_90 -rdc=true
 one libraries.sm_80 libraries -arch=sm_80
 one libraries.sm_90a.lines libraries -arch=sm_90a -lineinfo
 one libraries.sm_90.debug libraries -arch=sm_90 -G -DSMALL

@@ -19,7 +19,7 @@ __all__ = ["value_fault"]
 _REGISTERS_ONLY = frozenset(("mma", "wmma", "wgmma"))
 _SELECTORS = ("ida", "idb")
 """Vectors of mma that are no fragments: the byte-id and thread-id of scale factors, which may be constants."""
-_VECTORS_OF_ONE = frozenset(("ld", "ldu", "st"))
+_VECTORS_OF_ONE = frozenset(("ld", "ldu", "mov", "st", "suld", "sust"))
 """Opcodes whose scalar may stand in braces."""
 
 

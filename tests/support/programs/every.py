@@ -1,0 +1,33 @@
+"""Every program of every compiler, and the table of them that stands in docs/design/programs.md."""
+
+from __future__ import annotations
+
+import zlib
+
+from programs import nvcc_numbers, nvcc_objects, nvcc_orders
+from programs.program import Program
+
+__all__ = ["PROGRAMS", "share", "table"]
+
+PROGRAMS: list[Program] = [*nvcc_numbers.PROGRAMS, *nvcc_objects.PROGRAMS, *nvcc_orders.PROGRAMS]
+RUNS = [(p, arch) for p in PROGRAMS for arch in p.archs]
+
+
+def share(one_in: int) -> list[tuple[Program, str]]:
+    """For each program that is not slow one architecture, drawn by its name; of slow ones one in `one_in`."""
+    out: list[tuple[Program, str]] = []
+    for p in PROGRAMS:
+        drawn = zlib.crc32(f"{p.compiler}/{p.source}/{p.name}".encode())
+        if not p.slow or drawn % one_in == 0:
+            out.append((p, p.archs[drawn // one_in % len(p.archs)]))
+    return out
+
+
+def table() -> str:
+    """The programs as a table of Markdown."""
+    lines = ["| compiler | program | what it is | runs for | found |", "|---|---|---|---|---|"]
+    for p in sorted(PROGRAMS, key=lambda p: p.compiler):
+        where = " ".join(dict.fromkeys(a.split(".")[0] + (" -G" if "debug" in a else "") for a in p.archs))
+        remarks = " ".join(f"`{k}`" for k in p.remarks) or "none"
+        lines.append(f"| {p.compiler} | `{p.source}/{p.name}` | {p.about} | {where} | {remarks} |")
+    return "\n".join([*lines, ""])

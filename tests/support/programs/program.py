@@ -1,0 +1,109 @@
+"""One program: its PTX, its launches, its judge; and how the simulator runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ptx_corpus import sample
+from warpsmith.simulator import SimulationResult, simulate
+
+Orders = Sequence[Mapping[str, Any]]
+QUICK: Orders = ({}, {"schedule": "random", "seed": 1})
+MANY: Orders = ({}, *({"schedule": "random", "seed": s} for s in range(1, 8)))
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch; what is None or 0 is the program's own."""
+
+    args: list[Any]
+    kernel: str | None = None
+    grid: Any = 1
+    block: Any = 32
+    cluster: Any = None
+    shared: int = 0
+
+
+Judge = Generator[Launch, SimulationResult | None, None]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel of one source, compiled for several architectures."""
+
+    compiler: str
+    """Folder of tests/data/ptx: nvcc, triton, cute, numba, …"""
+    source: str
+    """Stem of the PTX files in front of the architecture."""
+    name: str
+    archs: tuple[str, ...]
+    """What stands behind the source in the file names, e.g. `sm_90a`."""
+    body: Callable[[np.random.Generator], Judge]
+    remarks: tuple[str, ...] = ()
+    """Kinds of findings that the compiler's or its library's own code has; the page says why."""
+    ordered: bool = True
+    """Whether the arrays hold the same bits in every order of things (no floating atomics, no printed order, no clocks)."""
+    slow: bool = False
+    """Takes more than about half a second: run by tests/slow alone, but for its first architecture."""
+
+    def file(self, arch: str) -> str:
+        """Name of the sample for an architecture."""
+        return f"{self.compiler}/{self.source}.{arch}"
+
+    @property
+    def about(self) -> str:
+        """First line of the body's docstring."""
+        return (self.body.__doc__ or "").strip().splitlines()[0] if self.body.__doc__ else ""
+
+
+@dataclass
+class Outcome:
+    """What one run of a program gave."""
+
+    findings: list[Any] = field(default_factory=list)
+    arrays: list[np.ndarray] = field(default_factory=list)
+    """Copies of the arrays among the arguments of every launch, after it."""
+
+
+def run(program: Program, arch: str, order: Mapping[str, Any]) -> Outcome:
+    """Run every launch of a program on the simulator; raise `AssertionError` where it is wrong or found faulty."""
+    out = Outcome()
+    judge = program.body(np.random.default_rng(0))
+    launch = next(judge)
+    while True:
+        options = {"kernel": launch.kernel or program.name, "grid": launch.grid, "block": launch.block, **order}
+        if launch.cluster:
+            options["cluster"] = launch.cluster
+        module = sample(program.file(arch))
+        result = simulate(module, args=launch.args, dynamic_shared=launch.shared, **options)
+        out.findings += result.findings
+        worse = [f for f in result.findings if f.kind not in program.remarks]
+        assert not worse, f"{program.file(arch)} {options}: {result}"
+        assert result.completed, f"{program.file(arch)} {options}"
+        out.arrays += [a.copy() for a in result.outputs]
+        try:
+            launch = judge.send(result)
+        except StopIteration:
+            return out
+
+
+class Collection:
+    """The programs of one source file."""
+
+    def __init__(self, compiler: str, source: str, archs: Sequence[str]) -> None:
+        self.compiler, self.source, self.archs = compiler, source, tuple(archs)
+        self.programs: list[Program] = []
+
+    def __call__(self, name: str = "", *, archs: Sequence[str] | None = None, source: str = "", **options: Any) -> Any:
+        """Register the judge that follows; its name is the kernel's, unless `name` says otherwise."""
+
+        def register(body: Callable[[np.random.Generator], Judge]) -> Callable[[np.random.Generator], Judge]:
+            of = source or self.source
+            self.programs.append(Program(self.compiler, of, name or body.__name__, tuple(archs or self.archs), body, **options))
+            return body
+
+        return register
