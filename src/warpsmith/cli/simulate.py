@@ -50,6 +50,7 @@ ARGUMENTS = """Arguments: a.npy or a.npy:bf16, an array; f32[128x64] or f32[128x
 @click.option("--numerics", type=click.Choice(["exact", "fast"]), default="exact", show_default=True, help="Of tensor cores.")
 @click.option("--check/--no-check", default=True, show_default=True, help="Look for races, hangs and protocol errors.")
 @click.option("--device", help="The GPU to be, e.g. H200.  [default: by the architecture]")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes for the grid's CTAs.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps.")
 @click.option("-p", "--parameter", "parameters", multiple=True, help="NAME=VALUE, a keyword parameter of a Python kernel.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="N=FILE.npy", help="Write array N (from 0) afterwards.")
@@ -150,6 +151,8 @@ def _print(result: SimulationResult, arrays: list[Named]) -> None:
     for index, (name, array) in enumerate(arrays):
         print(f"array {index} {_summary(name, array)}")
     Console().print(counters_table(result.counters))
+    if result.processes != "one process":
+        print(f"ran as {result.processes}")
     print(f"fidelity: {result.fidelity}")
 
 
@@ -159,6 +162,7 @@ def _print_json(result: SimulationResult, arrays: list[Named]) -> None:
             "completed": result.completed,
             "findings": [finding_json(f) for f in result.findings],
             "arrays": [{"name": n, "dtype": str(a.dtype), "shape": list(a.shape)} for n, a in arrays],
+            "processes": result.processes,
             "counters": counters_json(result.counters),
             "fidelity": {subject: list(note) for subject, note in result.fidelity.notes.items()},
         }

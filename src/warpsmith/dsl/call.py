@@ -49,7 +49,7 @@ class Callee(Protocol):
         ...
 
 
-_OPTIONS = ("check", "numerics", "schedule", "seed", "device", "jobs", "max_steps", "progress")
+_OPTIONS = ("check", "numerics", "schedule", "seed", "device", "jobs", "executor", "max_steps", "progress")
 
 
 @final

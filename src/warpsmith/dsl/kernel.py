@@ -171,7 +171,8 @@ class Kernel:
     def simulate(self, *tensors: object, **options: object) -> SimulationResult:
         """Run the kernel on the simulator and return outputs and findings; never raises for findings.
 
-        `check numerics schedule seed device jobs max_steps` as in `warpsmith.simulate`; other keywords are template parameters.
+        `check numerics schedule seed device jobs executor max_steps` as in `warpsmith.simulate`; other keywords are template
+        parameters.
         """
         return call.simulate(self, tensors, options)
 

@@ -12,6 +12,7 @@ Exponents are handled where they lie in the bits of a float32: `(e + 127) << 23`
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
@@ -92,9 +93,25 @@ class _Room:
         self.sums = np.empty((i, m, n), np.float64)
 
 
-@lru_cache(maxsize=24)
+class _Rooms(threading.local):
+    """Memory of each thread by shape, the latest last."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[int, int, int, int], _Room] = {}
+
+
+_rooms = _Rooms()
+_KEPT = 24
+
+
 def _room(k: int, i: int, m: int, n: int) -> _Room:
-    return _Room(k, i, m, n)
+    rooms = _rooms.kept
+    found = rooms.get((k, i, m, n))
+    if found is None:
+        if len(rooms) >= _KEPT:
+            del rooms[next(iter(rooms))]
+        found = rooms[k, i, m, n] = _Room(k, i, m, n)
+    return found
 
 
 def add_block(some: slice, part: slice, x: Operands, c: F32, rule: Rule) -> bool:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from warpsmith.assembly.ptx import Module, parse
 from warpsmith.assembly.ptx.check import check as problems_of
 from warpsmith.base.device import DeviceModel, device, device_for
-from warpsmith.base.errors import CapabilityError, InputError, PtxError
+from warpsmith.base.errors import InputError, PtxError
 from warpsmith.simulator.arguments import Arguments, ptr
-from warpsmith.simulator.counters import Counters
-from warpsmith.simulator.engine import Engine
-from warpsmith.simulator.fidelity import Fidelity
-from warpsmith.simulator.launch_check import check_shared, launch_config
-from warpsmith.simulator.lower import lower
-from warpsmith.simulator.machine import Machine
-from warpsmith.simulator.memory import SHARED_START, GlobalMemory
-from warpsmith.simulator.provenance import note_executed
-from warpsmith.simulator.residency import rows_for
-from warpsmith.simulator.schedule import Fair, Random
+from warpsmith.simulator.execution import Launch
+from warpsmith.simulator.launch_check import launch_config
+from warpsmith.simulator.memory import GlobalMemory
 from warpsmith.simulator.sizes import check_sizes
-from warpsmith.simulator.timeline import Timeline
+from warpsmith.simulator.spread import run
 from warpsmith.simulator.variables import ModuleVariables
 
 if TYPE_CHECKING:
@@ -30,7 +22,10 @@ if TYPE_CHECKING:
 
     from warpsmith.assembly.ptx.tree import Function
     from warpsmith.base.findings import Finding
-    from warpsmith.simulator.launch_config import LaunchConfig
+    from warpsmith.simulator.counters import Counters
+    from warpsmith.simulator.fidelity import Fidelity
+    from warpsmith.simulator.spread import Executor
+    from warpsmith.simulator.timeline import Timeline
 
 __all__ = ["LoadedModule", "SimulationResult", "checked", "ptr", "simulate"]
 
@@ -55,6 +50,8 @@ class SimulationResult:
     """What the kernel's printf wrote."""
     globals: dict[str, Any] = field(default_factory=dict)
     """The module's global variables after the launch, as bytes (numpy uint8)."""
+    processes: str = "one process"
+    """Which processes ran it; where `jobs` were asked for and one did, why."""
 
     def __str__(self) -> str:
         head = "completed" if self.completed else "not completed"
@@ -85,13 +82,16 @@ def simulate(
     seed: int = 0,
     device: str | DeviceModel | None = None,
     jobs: int = 1,
+    executor: Executor | None = None,
     max_steps: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
     """Run `kernel` of `module` and return outputs, findings and counters. Array arguments are updated in place.
 
     `args`: numpy arrays and CPU tensors (pointers), `ptr(array, offset)`, ints, floats, bytes, `TensorMap`. `progress` is
-    called with (CTAs ended, CTAs of the grid). Raise `PtxError` for a module that is not legal PTX, `InputError` for unusable
+    called with (CTAs ended, CTAs of the grid). With `jobs` the CTAs are spread over so many processes, where none reads what
+    another wrote (`.processes` of the result says what was done); an `executor` with `submit(function, *arguments)`, such as
+    Dask's client, runs so many parts instead. Raise `PtxError` for a module that is not legal PTX, `InputError` for unusable
     arguments, `CapabilityError` for what is not modelled; never for findings. Ctrl-C ends the run with `completed=False` and
     what was done so far.
     """
@@ -99,13 +99,19 @@ def simulate(
     tree, variables = loaded.tree, loaded.variables
     entry = _entry(tree, kernel)
     model = _device(device, tree)
-    if jobs != 1:
-        raise CapabilityError("simulator: jobs other than 1 are not modelled; run several processes instead")
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise InputError(f"jobs={jobs!r}: give the number of processes, from 1")
     if progress is not None and not callable(progress):
         raise InputError(f"progress={progress!r}: give a function of (CTAs ended, CTAs of the grid)")
     config = launch_config(entry, model, grid, block, cluster, dynamic_shared, check, numerics, schedule, seed, max_steps)
     arguments = Arguments(entry, args, variables.memory)
-    return _launch(tree, entry, model, config, variables, arguments, progress)
+    launch = Launch(tree, entry.name, model, config, variables.symbols, variables.placed, arguments.block)
+    report, processes = run(launch, variables.memory, variables.const, jobs, executor, progress)
+    arguments.copy_back()
+    return SimulationResult(
+        [array for array, _ in arguments.arrays], report.findings, report.counters, report.timeline, report.fidelity,
+        report.completed, "".join(report.printed), variables.values(), processes,
+    )  # fmt: skip
 
 
 def _load(module: Module | str) -> LoadedModule:
@@ -122,46 +128,6 @@ def checked(module: Module | str) -> Module:
         raise PtxError(problems)
     check_sizes(tree)
     return tree
-
-
-def _launch(
-    tree: Module,
-    entry: Function,
-    model: DeviceModel,
-    config: LaunchConfig,
-    variables: ModuleVariables,
-    arguments: Arguments,
-    progress: Callable[[int, int], None] | None,
-) -> SimulationResult:
-    started = time.perf_counter()
-    machine = Machine(model, config, variables.memory, variables.const)
-    machine.function_variables = variables.by_node
-    program = lower(tree, entry, machine, variables.symbols)
-    shared = program.dynamic_start - SHARED_START + config.dynamic_shared
-    check_shared(entry, model, shared, config.dynamic_shared)
-    machine.load(program, rows_for(machine, program, shared), arguments.block)
-    prepared = time.perf_counter()
-    engine = Engine(machine, Fair() if config.schedule == "fair" else Random(config.seed), progress)
-    try:
-        completed = engine.run()
-    except KeyboardInterrupt:
-        completed = False
-    ended = time.perf_counter()
-    machine.counters.count_blocks(program, engine.runs)
-    note_executed(machine.fidelity, program, engine.runs, model.arch)
-    machine.counters.blocks_run = engine.steps
-    arguments.copy_back()
-    m = machine
-    return SimulationResult(
-        [array for array, _ in arguments.arrays],
-        m.findings.list,
-        m.counters,
-        Timeline(engine.steps, engine.ended_ctas, prepared - started, ended - prepared),
-        m.fidelity,
-        completed,
-        "".join(m.printed),
-        variables.values(),
-    )
 
 
 # --- judging the arguments --------------------------------------------------------------------------------------------

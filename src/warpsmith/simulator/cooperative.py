@@ -15,7 +15,7 @@ from warpsmith.simulator.memory import GLOBAL_BASE, SHARED_START, Allocation
 if TYPE_CHECKING:
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["grid_workspace", "group_scratch", "provide"]
+__all__ = ["grid_workspace", "group_scratch", "is_cooperative", "provide"]
 
 _WORKSPACE, _SCRATCH = "grid workspace", "group scratch"
 WORKSPACE = 8
@@ -33,6 +33,11 @@ def grid_workspace(machine: Machine) -> int:
     return found
 
 
+def is_cooperative(machine: Machine) -> bool:
+    """Say whether the lowered program asked where the grid's workspace is."""
+    return _WORKSPACE in machine.state
+
+
 def group_scratch(machine: Machine) -> int:
     """Return the shared address of the scratch memory of cooperative groups, undefined when a CTA starts."""
     machine.state[_SCRATCH] = True
@@ -45,7 +50,7 @@ def provide(machine: Machine) -> None:
     Raise `InputError` when not all CTAs of a cooperative launch can be resident, as the driver refuses such a launch.
     """
     grid = machine.grid[0] * machine.grid[1] * machine.grid[2]
-    if _WORKSPACE in machine.state and machine.rows < grid:
+    if is_cooperative(machine) and machine.rows < grid:
         raise InputError(
             f"the kernel synchronises its grid (a cooperative launch): {grid} CTAs, and {machine.rows} are resident on "
             f"{machine.device.name}; launch at most {machine.rows}"

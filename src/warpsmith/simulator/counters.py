@@ -35,6 +35,15 @@ class Counters:
         """Instructions executed, each counted once per warp."""
         return sum(self.instructions.values())
 
+    def add(self, other: Counters) -> None:
+        """Add the totals of another run."""
+        self.instructions += other.instructions
+        self.bytes += other.bytes
+        self.waits += other.waits
+        self.async_operations += other.async_operations
+        self.tensor_flops += other.tensor_flops
+        self.blocks_run += other.blocks_run
+
     def count_blocks(self, program: Program, runs: list[int]) -> None:
         """Add the instructions of blocks that warps ran `runs[block]` times."""
         for block, times in zip(program.blocks, runs, strict=True):

@@ -53,7 +53,9 @@ class Parked:
 class Engine:
     """Runs one launch."""
 
-    def __init__(self, machine: Machine, schedule: Schedule, progress: Callable[[int, int], None] | None = None) -> None:
+    def __init__(
+        self, machine: Machine, schedule: Schedule, progress: Callable[[int, int], None] | None, first: int, stop: int
+    ) -> None:
         self.machine, self.schedule, self.progress = machine, schedule, progress
         self.blocks = machine.program.blocks
         for block in self.blocks:
@@ -65,9 +67,10 @@ class Engine:
         self.held: list[Cohort] = []
         """Cohorts before a collective whose other lanes have not come."""
         self.parked: list[Parked] = []
-        self.next_cta = 0
+        self.next_cta, self.stop_cta = first, stop
+        """CTAs that have not started, linear in the grid."""
         self.ended_ctas = 0
-        self.total_ctas = machine.grid[0] * machine.grid[1] * machine.grid[2]
+        self.total_ctas = stop - first
         self.steps = 0
         self.polled = -1
         self.endings = Endings(self)
@@ -81,7 +84,7 @@ class Engine:
         m = self.machine
         n = m.cluster_size
         free = np.flatnonzero((m.row_cta < 0).reshape(-1, n).all(axis=1))
-        count = min(free.size, (self.total_ctas - self.next_cta) // n)
+        count = min(free.size, (self.stop_cta - self.next_cta) // n)
         if count == 0:
             return False
         rows = (free[:count, None] * n + np.arange(n)).ravel()
@@ -178,7 +181,7 @@ class Engine:
         m = self.machine
         if self.poll() or self.schedule.complete_one(m) or self.release_held():
             return True
-        if self.next_cta < self.total_ctas and self.admit():
+        if self.next_cta < self.stop_cta and self.admit():
             return True
         if not self.parked:
             return False

@@ -63,6 +63,8 @@ class Space:
         self.name = name
         self.row = row or size
         self.allocations: list[Allocation] = []
+        self.reads: NDArray[np.uint8] | None = None
+        """Where wanted: 1 for every byte that was read."""
         require(name, size)
         self._adopt(np.zeros(size, np.uint8), np.zeros(size, np.uint8))
 
@@ -74,8 +76,22 @@ class Space:
         self.reject = {n: ~(self.span - 1) | (n - 1) for n in (*_WORDS, 32)}
         """An address may be accessed as n bytes only if it has none of these bits."""
 
+    def note_read(self, index: Any, n: int) -> None:
+        """Note that n bytes (any number) from a flat byte index (or from each of an array) are read, where `reads` is kept."""
+        if self.reads is None:
+            return
+        if isinstance(index, int):
+            self.reads[index : index + n] = 1
+            return
+        low = n | int(np.bitwise_or.reduce(index, axis=None))
+        width = min(low & -low, 16)
+        words, ones = self.reads.view(_WORDS[width]), np.ones(width, np.uint8).view(_WORDS[width])[0]
+        for k in range(0, n, width):
+            words[(index + k) >> (width.bit_length() - 1)] = ones
+
     def read(self, index: NDArray[np.int64], n: int) -> NDArray[Any]:
         """Return the items of n bytes (1, 2, 4, 8, 16) at flat byte indices that are multiples of n."""
+        self.note_read(index, n)
         return self.views[n].take(index >> (n.bit_length() - 1), mode="clip")
 
     def flags(self, index: NDArray[np.int64], n: int) -> NDArray[Any]:
@@ -116,21 +132,29 @@ class GlobalMemory(Space):
     def __init__(self) -> None:
         super().__init__("global", 4096)
         self.shadow[:-SAFE] = OUTSIDE
-        self._top = 256
+        self.heap_calls = 0
+        """Calls of `malloc` and `free` that did something."""
+        self.top = 256
+        """First byte behind the allocations."""
 
     def allocate(self, name: str, size: int, *, defined: bool = True) -> int:
         """Return the byte index (address less `GLOBAL_BASE`) of a new piece of `size` zero bytes."""
-        start = self._top
-        self._top = (start + size + 256 + 255) // 256 * 256
-        if self._top + SAFE > self.data.size:
-            self._grow(max(2 * self.data.size, (self._top + 8191) // 4096 * 4096))
+        start = self.top
+        self.top = (start + size + 256 + 255) // 256 * 256
+        if self.top + SAFE > self.data.size:
+            self._grow(max(2 * self.data.size, (self.top + 8191) // 4096 * 4096))
         self.shadow[start : start + size] = 0 if defined else UNDEFINED
         self.allocations.append(Allocation(name, start, size))
         return start
 
+    def restore(self, data: NDArray[np.uint8], shadow: NDArray[np.uint8], top: int, allocations: list[Allocation]) -> None:
+        """Become what another global memory was."""
+        self.row, self.top, self.allocations = data.size, top, allocations
+        self._adopt(data, shadow)
+
     def reserve(self, size: int) -> None:
         """Make room for further allocations of `size` bytes in all, so that the arena grows once."""
-        need = self._top + size + 8192
+        need = self.top + size + 8192
         if need > self.data.size:
             self._grow((need + 4095) // 4096 * 4096)
 
@@ -141,6 +165,8 @@ class GlobalMemory(Space):
         data[:old] = self.data[:old]
         shadow[:old] = self.shadow[:old]
         shadow[old : size - SAFE] = OUTSIDE
+        if self.reads is not None:
+            self.reads = np.concatenate([self.reads, np.zeros(size - self.reads.size, np.uint8)])
         self.row = size
         self._adopt(data, shadow)
 

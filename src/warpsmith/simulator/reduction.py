@@ -45,6 +45,7 @@ def reduce_into(space: Space, index: NDArray[np.int64], data: NDArray[np.uint8],
     if dtype is None:
         raise CapabilityError(f"simulator: reduction `.{op}` of {element} is not modelled")
     size = np.dtype(dtype).itemsize
+    space.note_read(index, size)
     words = space.views[size].view(f"u{size}")
     at = index >> (size.bit_length() - 1)
     new = np.ascontiguousarray(data).view(dtype).reshape(-1)

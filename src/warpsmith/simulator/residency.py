@@ -19,15 +19,14 @@ LOCAL_BYTES = 1 << 29
 """Most memory of shared and of local variables, their shadow not counted."""
 
 
-def rows_for(machine: Machine, program: Program, shared: int) -> int:
-    """Return the number of resident CTAs: what the device holds, the grid needs and this computer's memory allows.
+def rows_for(machine: Machine, program: Program, shared: int, ctas: int) -> int:
+    """Return the number of resident CTAs: what the device holds, the `ctas` to run need and this computer's memory allows.
 
     Whole clusters. The last bound can only matter to kernels that need every CTA of a large device to be resident at once.
     """
     m = machine
     n = m.cluster_size
-    grid = m.grid[0] * m.grid[1] * m.grid[2]
-    rows = min(grid, m.device.resident(m.threads, shared))
+    rows = min(ctas, m.device.resident(m.threads, shared))
     per_row = sum(BANKS[bank][1] * count for bank, count in program.slots.items()) * m.threads
     rows = min(rows, max(1, REGISTER_BYTES // max(1, per_row)))
     stride = 1 << max(6, (shared + 1024 + 31).bit_length())

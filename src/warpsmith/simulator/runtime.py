@@ -43,7 +43,9 @@ def _string(x: Lanes, c: int, t: int, address: int) -> str:
     limit = min(at + _LONGEST, (at // space.row + 1) * space.row)
     data = space.data[at:limit]
     ends = np.flatnonzero((data == 0) | (space.shadow[at:limit] & OUTSIDE != 0))
-    return data[: int(ends[0]) if ends.size else data.size].tobytes().decode("utf-8", "replace")
+    size = int(ends[0]) if ends.size else data.size
+    space.note_read(at, size)
+    return data[:size].tobytes().decode("utf-8", "replace")
 
 
 def _place(x: Lanes, c: int, t: int, address: int) -> tuple[Space | None, int]:
@@ -82,6 +84,7 @@ def _malloc(x: Lanes, call: Call) -> None:
         size = int(sizes[c, t])
         if 0 < size <= x.machine.heap_left:
             x.machine.heap_left -= size
+            x.machine.global_.heap_calls += 1
             start = x.machine.global_.allocate("memory from malloc", size, defined=not x.machine.checking)
             out[c, t] = start + GLOBAL_BASE
     write_result(x, call, out)
@@ -96,6 +99,7 @@ def _free(x: Lanes, call: Call) -> None:
         if found is not None:
             space.shadow[start : start + found.size] = OUTSIDE
             found.name = "memory that was freed"
+            space.heap_calls += 1
             x.machine.heap_left += found.size
 
 

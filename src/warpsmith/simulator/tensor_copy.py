@@ -27,11 +27,13 @@ def load(f: TensorMapFields, rows: Rows, source: Space, base: int, target: Space
     whole = rows.valid is None and rows.first == 0 and rows.last == inner
     start = base + rows.offsets
     if whole and not int(np.bitwise_or.reduce(start)) & 15:
+        source.note_read(start, inner)
         index = ((start >> 4)[:, None] + np.arange(inner // 16, dtype=np.int64)).reshape(-1)
         data = source.views[16].take(index)
         flags = source.shadows[16].take(index)
     else:
         at, inside = _bytes(rows, start, inner)
+        source.note_read(at[inside], 1)
         plain = source.data.take(at, mode="clip")
         if not inside.all():
             fill = fill_pattern(f)

@@ -30,6 +30,7 @@ class ModuleVariables:
         self.symbols: dict[str, Symbol] = {}
         self.by_node: dict[int, Symbol] = {}
         """Variables that stand inside functions, by the identity of their node."""
+        self.placed: list[tuple[Variable, Symbol]] = []
         self.sizes: dict[str, int] = {}
         self.module = module
         outer = list(each_variable(module.items))
@@ -89,6 +90,7 @@ class ModuleVariables:
         else:
             return
         self.by_node[id(v)] = symbol
+        self.placed.append((v, symbol))
         if named:
             self.symbols[v.name] = symbol
             self.sizes[v.name] = size

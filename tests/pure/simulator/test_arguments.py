@@ -77,12 +77,6 @@ def test_unusable_arguments(args, options, message):
     assert str(caught.value) == message
 
 
-def test_several_jobs_are_refused_by_name():
-    with pytest.raises(CapabilityError) as caught:
-        call(kernel="big", jobs=2)
-    assert str(caught.value) == "simulator: jobs other than 1 are not modelled; run several processes instead"
-
-
 def test_read_only_arrays_may_be_read_but_not_written():
     out = np.zeros(8, np.uint32)
     out.flags.writeable = False

@@ -123,6 +123,7 @@ def _to_global(
     kind = "cp.async.bulk" if reduction is None else "cp.reduce.async.bulk"
 
     def read(_: Machine) -> Any:
+        source[0].note_read(source[1], size)
         piece = slice(source[1], source[1] + size)
         return source[0].data[piece].copy(), source[0].shadow[piece] & UNDEFINED
 
@@ -159,6 +160,7 @@ def _never(_: Machine) -> None:
 
 
 def _move(source: tuple[Space, int], target: tuple[Space, int], size: int, reduction: tuple[str, str] | None) -> None:
+    source[0].note_read(source[1], size)
     piece = slice(source[1], source[1] + size)
     _put(source[0].data[piece], source[0].shadow[piece] & UNDEFINED, target, size, reduction)
 

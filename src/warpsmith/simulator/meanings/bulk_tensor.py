@@ -88,6 +88,7 @@ def _map_of(x: Lanes, lane: Lane, address: Any, dimensions: int, mode: str) -> T
     if (index % space.row if space is x.machine.shared else index) % 64:
         _bad_map(x, lane, f"the tensor map at {lane.at(address):#x} is not aligned to 64 bytes")
         return None
+    space.note_read(index, 128)
     try:
         f = decoded(space.data[index : index + 128].tobytes())
     except InputError as error:

@@ -89,6 +89,7 @@ def _issue(x: Lanes, at: Located, sources: list[Located], sizes: NDArray[np.int6
             span = np.arange(n)
             where = s.index[taken][:, None] + span
             kept = span < sizes[taken][:, None]
+            s.space.note_read(where[kept], 1)
             data[taken] = s.space.data.take(where, mode="clip") * kept
             flags[taken] = s.space.shadow.take(where, mode="clip") * kept & UNDEFINED
         where = index[lanes][:, None] + np.arange(n)

@@ -104,6 +104,7 @@ def _quickly(form: _Load, x: Lanes, addresses: Any, operations: list[Any] | None
     if found is None:
         return None
     where, start = found
+    where.note_read(start, total)
     index = start >> (total.bit_length() - 1)
     if where.shadows[total].take(index, mode="clip").any():
         return None

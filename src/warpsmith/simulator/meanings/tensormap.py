@@ -37,6 +37,7 @@ def replace(m: Match) -> Function:
             if span is None:
                 continue
             memory, index = span
+            memory.note_read(index, 128)
             data = bytearray(memory.data[index : index + 128].tobytes())
             _put(data, field, int(v.get("ord") or 0), lane.at(v["value"]))
             memory.data[index : index + 128] = np.frombuffer(bytes(data), np.uint8)
