@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from warpsmith.base.layout import Layout
     from warpsmith.base.tile import Tile
     from warpsmith.dsl.arch import detect_arch
+    from warpsmith.dsl.differentiable import differentiable_kernel
     from warpsmith.dsl.intrinsic import intrinsic
     from warpsmith.kernel import Kernel, kernel
     from warpsmith.simulator import Device, SimulationResult, TensorMap, ptr, simulate
@@ -23,7 +24,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Device", "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "__version__", "detect_arch", "device",
-    "explain_descriptor", "findings", "intrinsic", "kernel", "ptr", "ptx", "reg", "simulate",
+    "differentiable_kernel", "explain_descriptor", "findings", "intrinsic", "kernel", "ptr", "ptx", "reg", "simulate",
     "smem", "specs", "testing", "types", "wgmma_layout",
 ]  # fmt: skip
 
@@ -33,6 +34,7 @@ _NAMES = {
     "warpsmith.base.layout": ("Layout",),
     "warpsmith.base.tile": ("Tile",),
     "warpsmith.dsl.arch": ("detect_arch",),
+    "warpsmith.dsl.differentiable": ("differentiable_kernel",),
     "warpsmith.dsl.intrinsic": ("intrinsic",),
     "warpsmith.dsl.kernel": ("Kernel",),
     "warpsmith.simulator": ("Device", "SimulationResult", "TensorMap", "ptr", "simulate"),

@@ -16,6 +16,7 @@ __all__ = [
     "DeclarationError",
     "InputError",
     "KernelError",
+    "LaunchError",
     "PtxError",
     "SimulationError",
     "ToolError",
@@ -44,6 +45,14 @@ class DeclarationError(WarpsmithError):
 
 class ToolError(WarpsmithError):
     """An external tool is missing or failed."""
+
+
+class LaunchError(WarpsmithError):
+    """The CUDA driver refused a launch, or a kernel failed on the GPU. `.code` is the CUresult, 0 where none came."""
+
+    def __init__(self, message: str, code: int = 0) -> None:
+        self.code = code
+        super().__init__(message)
 
 
 class CompilationError(ToolError):

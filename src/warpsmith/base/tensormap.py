@@ -7,7 +7,7 @@ says where the bit layout comes from.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 from warpsmith.base.errors import InputError
@@ -87,6 +87,10 @@ class TensorMapFields:
     def rank(self) -> int:
         """Number of dimensions."""
         return len(self.dims)
+
+    def at(self, address: int) -> TensorMapFields:
+        """Return the same map of an array at another address."""
+        return replace(self, address=address)
 
     @property
     def bits(self) -> int:

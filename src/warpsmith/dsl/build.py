@@ -41,6 +41,8 @@ class Built:
     """Bytes of dynamic shared memory to launch with."""
     shapes_used: bool
     """The body looked at a shape, so another shape needs another trace."""
+    shared_out: bool = False
+    """The caller has the module and may edit it, so a launch looks at the text again."""
 
     def text(self, loc: bool = True) -> str:
         """Return the PTX text."""

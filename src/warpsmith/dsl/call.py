@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
-from warpsmith.base.errors import CapabilityError, InputError, SimulationError
+from warpsmith.base.errors import InputError, SimulationError
 from warpsmith.base.layout import Layout
-from warpsmith.base.tile import unify_envs
-from warpsmith.dsl import rooms
-from warpsmith.dsl.configuration import Configuration, triple
+from warpsmith.dsl import launching, rooms
+from warpsmith.dsl.binding import environment, grid_of, split_keywords
 from warpsmith.dsl.elements import check_array, output_dtype
+from warpsmith.dsl.operators_of_torch import call_operator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from warpsmith.assembly.ptx.tree import Parameter
     from warpsmith.base.tile import Tile
+    from warpsmith.dsl.binding import Callee
     from warpsmith.dsl.build import Built
     from warpsmith.dsl.tensor import TensorSpec
 
-__all__ = ["Bound", "bind", "call", "simulate"]
-
-
-class Callee(Protocol):
-    """A kernel as a call needs it."""
-
-    __name__: str
-
-    @property
-    def configuration(self) -> Configuration:
-        """The arguments of `@kernel`."""
-        ...
-
-    @property
-    def tensor_names(self) -> list[str]:
-        """Names of the tensor parameters."""
-        ...
-
-    @property
-    def template_params(self) -> dict[str, object]:
-        """Template parameters and defaults."""
-        ...
-
-    def build(self, env: Mapping[str, int] | None = None, /, **template: object) -> Built:
-        """Trace the body."""
-        ...
+__all__ = ["Bound", "bind", "call", "run", "simulate"]
 
 
 _OPTIONS = ("check", "numerics", "schedule", "seed", "device", "jobs", "executor", "max_steps", "progress")
@@ -68,8 +43,6 @@ class Bound:
 def _as_array(kernel: str, name: str, value: Any, tile: Tile) -> Any:
     np = rooms.numpy()
     if not isinstance(value, np.ndarray):
-        if hasattr(value, "__cuda_array_interface__") or getattr(value, "is_cuda", False):
-            raise CapabilityError(f"{kernel}: argument {name} is a GPU array; a kernel call runs numpy arrays on the simulator")
         if not hasattr(value, "__array__"):
             raise InputError(f"{kernel}: argument {name} is a {type(value).__name__}, and a numpy array is needed")
         value = np.asarray(value)
@@ -79,19 +52,6 @@ def _as_array(kernel: str, name: str, value: Any, tile: Tile) -> Any:
         fix = "np.asfortranarray" if tile.layout is Layout.COL else "np.ascontiguousarray"
         raise InputError(f"{kernel}: argument {name} is not contiguous; pass {fix}({name})")
     return value
-
-
-def _environment(kernel: Callee, names: Sequence[str], arrays: Sequence[Any], tiles: Sequence[Tile]) -> dict[str, int]:
-    envs: list[dict[str, int]] = []
-    for name, array, tile in zip(names, arrays, tiles, strict=True):
-        try:
-            envs.append(tile.extract_env(array.shape))
-        except InputError as e:
-            raise InputError(f"{kernel.__name__}: argument {name}: {e}") from None
-    try:
-        return unify_envs(envs)
-    except InputError as e:
-        raise InputError(f"{kernel.__name__}: {e}") from None
 
 
 def _outputs(kernel: Callee, env: Mapping[str, int]) -> list[Any]:
@@ -104,22 +64,6 @@ def _outputs(kernel: Callee, env: Mapping[str, int]) -> list[Any]:
             raise InputError(f"{kernel.__name__}: output {tile}: {e}; pass it as a keyword argument") from None
         out.append(np.zeros(shape, output_dtype(tile.dtype), order="F" if tile.layout is Layout.COL else "C"))
     return out
-
-
-def _grid(kernel: Callee, env: Mapping[str, int], override: object) -> tuple[int, int, int]:
-    grid = override if override is not None else kernel.configuration.grid
-    if grid is None:
-        raise InputError(f"{kernel.__name__}: no grid; give @kernel(grid=…) or pass grid= to the call")
-    if callable(grid):
-        wanted = inspect.signature(grid).parameters
-        every = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in wanted.values())
-        missing = [n for n, p in wanted.items() if n not in env and p.default is p.empty and p.kind is not p.VAR_KEYWORD]
-        if missing:
-            raise InputError(
-                f"{kernel.__name__}: the grid needs {', '.join(missing)}; known dimensions: {', '.join(env) or 'none'}"
-            )
-        grid = grid(**{n: v for n, v in env.items() if every or n in wanted})
-    return triple("grid", grid)  # type: ignore[arg-type]
 
 
 def _raw_value(kernel: str, p: Parameter, values: Mapping[str, object]) -> object:
@@ -148,56 +92,65 @@ def _arguments(kernel: Callee, built: Built, arrays: Mapping[str, Any], values: 
 
 def bind(kernel: Callee, tensors: Sequence[object], keywords: Mapping[str, object]) -> Bound:
     """Check and bind the arguments; outputs are allocated unless they are given behind the inputs."""
-    names = kernel.tensor_names
-    n_in, n_out = len(kernel.configuration.in_specs), len(kernel.configuration.out_specs)
-    if len(tensors) not in (n_in, n_in + n_out):
-        raise InputError(
-            f"{kernel.__name__}: {len(tensors)} tensors given, and it takes {n_in} inputs ({', '.join(names[:n_in]) or 'none'})"
-            + (f", or {n_in + n_out} with its outputs ({', '.join(names[n_in:])})" if n_out else "")
-        )
-    tiles = (*kernel.configuration.in_specs, *kernel.configuration.out_specs)
+    c, names = kernel.configuration, kernel.tensor_names
+    n_in, tiles = len(c.in_specs), (*c.in_specs, *c.out_specs)
+    kernel.check_count(len(tensors))
     given = [_as_array(kernel.__name__, n, t, s) for n, t, s in zip(names, tensors, tiles, strict=False)]
-    keywords = dict(keywords)
-    override = keywords.pop("grid", None)
-    raw = {p.name for p in kernel.configuration.raw_params}
-    symbols = {s for t in tiles for s in t.symbolic_dims}
-    env = _environment(kernel, names[: len(given)], given, tiles[: len(given)])
-    for name in symbols & keywords.keys():
-        env.setdefault(name, int(keywords[name]))  # type: ignore[call-overload]
-    templates = {n: v for n, v in keywords.items() if n in kernel.template_params or (n not in raw and n not in symbols)}
+    env = environment(kernel, names, [a.shape for a in given], tiles)
+    env, templates, values, override = split_keywords(kernel, env, keywords)
     built = kernel.build(env, **templates)
     outputs = given[n_in:] or _outputs(kernel, env)
     arrays = dict(zip(names, [*given[:n_in], *outputs], strict=True))
-    values = {**env, **{n: v for n, v in keywords.items() if n in raw}}
     args = _arguments(kernel, built, arrays, values)
-    return Bound(
-        built,
-        args,
-        outputs,
-        _grid(kernel, {**env, **_ints(templates)}, override),
-        kernel.configuration.block,
-        kernel.configuration.cluster,
-    )
+    grid = grid_of(kernel, {**env, **{n: v for n, v in templates.items() if isinstance(v, int)}}, override)
+    return Bound(built, args, outputs, grid, c.block, c.cluster)
 
 
-def _ints(values: Mapping[str, object]) -> dict[str, int]:
-    return {n: v for n, v in values.items() if isinstance(v, int)}
-
-
-def simulate(kernel: Callee, tensors: Sequence[object], keywords: Mapping[str, object]) -> Any:
-    """Run on the simulator; `.outputs` of the result holds the output arrays by position."""
+def simulate(kernel: Callee, tensors: Sequence[Any], keywords: Mapping[str, object]) -> Any:
+    """Run on the simulator; `.outputs` of the result holds the output arrays by position, of the inputs' library."""
+    arrays = rooms.arrays_of(tensors[0]) if tensors else None
+    host = tensors if arrays is None else [_on_host(kernel, arrays, t) for t in tensors]
     options = {n: v for n, v in keywords.items() if n in _OPTIONS}
-    bound = bind(kernel, tensors, {n: v for n, v in keywords.items() if n not in _OPTIONS})
+    bound = bind(kernel, host, {n: v for n, v in keywords.items() if n not in _OPTIONS})
     result = rooms.simulator().simulate(
         bound.built.module, kernel=bound.built.name, grid=bound.grid, block=bound.block, cluster=bound.cluster, args=bound.args,
         dynamic_shared=bound.built.dynamic_shared, **options,
     )  # fmt: skip
     result.outputs = bound.outputs
+    if arrays is not None:
+        given = tensors[len(kernel.configuration.in_specs) :]
+        result.outputs = list(given) or [arrays.from_numpy(o) for o in bound.outputs]
     return result
 
 
-def call(kernel: Callee, tensors: Sequence[object], keywords: Mapping[str, object]) -> Any:
-    """Run on the simulator and return the outputs; raise `SimulationError` on a finding of severity error."""
+def _on_host(kernel: Callee, arrays: Any, value: Any) -> Any:
+    if rooms.arrays_of(value) is not arrays:
+        return value
+    if arrays.on_gpu(value):
+        raise InputError(
+            f"{kernel.__name__}: an array of {arrays.name} is on a GPU; the simulator takes arrays of the host: copy it"
+        )
+    return arrays.to_numpy(value)
+
+
+def call(kernel: Callee, tensors: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Run where the tensors are and return the outputs, seen by automatic differentiation if it records."""
+    arrays = rooms.arrays_of(tensors[0]) if tensors else None
+    if arrays is not None and not arrays.functional:
+        if arrays.on_gpu(tensors[0]):
+            return launching.launch(kernel, arrays, tensors, keywords, run)
+        if arrays.recording(tensors):
+            return call_operator(kernel, tensors, keywords, run)
+    return run(kernel, tensors, keywords)
+
+
+def run(kernel: Callee, tensors: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Run where the tensors are; on the simulator raise `SimulationError` for an error it finds."""
+    arrays = rooms.arrays_of(tensors[0]) if tensors else None
+    if arrays is not None and arrays.functional:
+        return arrays.call(kernel, tensors, keywords)
+    if arrays is not None and arrays.on_gpu(tensors[0]):
+        return launching.launch(kernel, arrays, tensors, dict(keywords))
     result = simulate(kernel, tensors, keywords)
     if any(f.severity == "error" for f in result.findings):
         raise SimulationError(result.findings)

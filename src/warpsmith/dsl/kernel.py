@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Protocol, final, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, final, overload
 
 from warpsmith.assembly.ptx.module import Module
 from warpsmith.base.arch import first_ptx_version, parse_arch
@@ -13,8 +12,11 @@ from warpsmith.base.errors import InputError
 from warpsmith.base.tile import Tile
 from warpsmith.dsl import call, rooms
 from warpsmith.dsl.arch import resolve_arch
+from warpsmith.dsl.binding import frozen
 from warpsmith.dsl.build import Built, build
 from warpsmith.dsl.configuration import Configuration, triple
+from warpsmith.dsl.foreign import Foreign, foreign
+from warpsmith.dsl.operators_of_torch import call_operator, is_compiling
 from warpsmith.dsl.parameters import raw_parameter
 
 if TYPE_CHECKING:
@@ -25,14 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "kernel"]
 
 Grid = tuple[int, ...] | Callable[..., tuple[int, ...]]
-
-
-@runtime_checkable
-class _Array(Protocol):
-    dtype: object
-    shape: tuple[int, ...]
-
-    def tobytes(self) -> bytes: ...
 
 
 @final
@@ -49,6 +43,11 @@ class Kernel:
         self.__name__ = fn.__name__
         self.__doc__ = fn.__doc__
         self._built: dict[tuple[object, ...], Built] = {}
+        self.plans: dict[Any, Any] = {}
+        """Launches on a GPU that were prepared, by the kinds of their arguments."""
+        self.constants = frozenset(self.template_params)
+        """Names of the template parameters."""
+        self.input_count = len(configuration.in_specs)
         self._check_signature()
 
     def _check_signature(self) -> None:
@@ -58,6 +57,15 @@ class Kernel:
             raise InputError(
                 f"kernel {self.__name__}: {len(tensors)} tensor parameters ({', '.join(tensors) or 'none'}) and {specs} specs; "
                 "positional parameters are the inputs, then the outputs"
+            )
+
+    def check_count(self, given: int) -> None:
+        """Raise `InputError` unless so many tensors may be given to a call: the inputs, or the inputs and the outputs."""
+        names, n_in, n_out = self.tensor_names, len(self.in_specs), len(self.out_specs)
+        if given not in (n_in, n_in + n_out):
+            raise InputError(
+                f"{self.__name__}: {given} tensors given, and it takes {n_in} inputs ({', '.join(names[:n_in]) or 'none'})"
+                + (f", or {n_in + n_out} with its outputs ({', '.join(names[n_in:])})" if n_out else "")
             )
 
     @property
@@ -129,16 +137,18 @@ class Kernel:
             if n not in given and default is inspect.Parameter.empty:
                 raise InputError(f"kernel {self.__name__}: the template parameter {n!r} needs a value")
         arch = self.arch
-        for key in ((arch, _freeze(given), ()), (arch, _freeze(given), _freeze(dims))):
+        for key in ((arch, frozen(given), ()), (arch, frozen(given), frozen(dims))):
             if (found := self._built.get(key)) is not None:
                 return found
         built = build(self.fn, self.configuration, arch, self.tensor_names, dims, given)
-        self._built[(arch, _freeze(given), _freeze(dims) if built.shapes_used else ())] = built
+        self._built[(arch, frozen(given), frozen(dims) if built.shapes_used else ())] = built
         return built
 
     def module(self, **template: object) -> Module:
         """Return the PTX tree, with line information. It is the kernel's own: edits show in later launches of it."""
-        return self.build(None, **template).module
+        built = self.build(None, **template)
+        built.shared_out = True
+        return built.module
 
     def ptx(self, *, loc: bool = True, **template: object) -> str:
         """Return the PTX text; `loc=False` leaves line information out."""
@@ -162,10 +172,16 @@ class Kernel:
         return self.compile(**template).resources[self.build(None, **template).name]
 
     def __call__(self, *tensors: object, **template: object) -> Any:
-        """Run the kernel: numpy arrays on the simulator. Outputs are allocated; one is returned alone, several as a tuple.
+        """Run the kernel where its tensors are, and return its outputs: one alone, several as a tuple.
 
-        Raises `SimulationError` on a finding of severity error.
+        numpy arrays and CPU tensors of torch and JAX run on the simulator; raises `SimulationError` on a finding of severity
+        error. Arrays on a GPU (torch, CuPy, JAX, `__cuda_array_interface__`, DLPack) are launched there, in the library's
+        current stream; outputs come uninitialised from the library's allocator unless they are passed behind the inputs.
+        Keywords: template parameters, named dimensions, raw parameters, `grid=`, and on a GPU `stream=`, `cooperative=`,
+        `programmatic=`.
         """
+        if is_compiling():
+            return call_operator(self, tensors, template, call.run)
         return call.call(self, tensors, template)
 
     def simulate(self, *tensors: object, **options: object) -> SimulationResult:
@@ -176,30 +192,12 @@ class Kernel:
         """
         return call.simulate(self, tensors, options)
 
+    def foreign(self, keywords: dict[str, Any]) -> Foreign:
+        """Return the kernel with these keywords as a foreign function of XLA."""
+        return foreign(self, keywords)
+
     def __repr__(self) -> str:
         return f"<kernel {self.__name__} {self.configuration.arch}>"
-
-
-def _freeze(values: Mapping[str, object]) -> tuple[object, ...]:
-    return tuple(sorted(((n, _key(v)) for n, v in values.items()), key=itemgetter(0)))
-
-
-def _key(value: object) -> tuple[object, ...]:
-    """Return what tells a template value from every other: `1`, `True` and `1.0` differ, arrays by all their elements."""
-    kind = type(value)
-    if isinstance(value, (list, tuple)):
-        return kind, *(_key(v) for v in value)
-    if isinstance(value, dict):
-        return kind, *((_key(k), _key(v)) for k, v in value.items())
-    if isinstance(value, float):
-        return kind, repr(value)
-    if isinstance(value, _Array):
-        return kind, str(value.dtype), value.shape, value.tobytes()
-    try:
-        hash(value)
-    except TypeError:
-        return kind, id(value), repr(value)
-    return kind, value
 
 
 @overload

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from warpsmith.base.tile import Tile
 
-__all__ = ["disassemble", "ml_dtypes", "numpy", "simulator", "tensor_map", "toolchain"]
+__all__ = [
+    "arrays_of", "disassemble", "launch", "map_element", "ml_dtypes", "numpy", "pack_value", "simulator", "tensor_map",
+    "toolchain",
+]  # fmt: skip
 
 
 _ELEMENTS = {
@@ -53,3 +56,23 @@ def tensor_map(tile: Tile, array: Any) -> Any:
     maps = import_module("warpsmith.simulator.tensormap")
     element = _ELEMENTS.get(tile.dtype.name)
     return maps.TensorMap(view, box=box.box[::-1], swizzle=box.swizzle or "none", element=element, memory=array)
+
+
+def map_element(type_: str) -> str:
+    """Return the element type of a tensor map of a PTX type."""
+    return _ELEMENTS.get(type_, "u8")
+
+
+def launch(module: str) -> Any:
+    """Return a module of the room `launch`."""
+    return import_module(f"warpsmith.launch.{module}")
+
+
+def arrays_of(value: object) -> Any:
+    """Return the adapter of the library whose array `value` is; None for numpy and for what is no array."""
+    return launch("arrays").arrays_of(value)
+
+
+def pack_value(value: object, parameter: Any, what: str) -> bytes:
+    """Return the bytes of a number (or bytes) for a kernel parameter."""
+    return import_module("warpsmith.simulator.arguments").pack_value(value, parameter, what)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from warpsmith.assembly.ptx.tree import Function, Parameter
     from warpsmith.simulator.memory import GlobalMemory
 
-__all__ = ["Arguments", "DeviceArray", "Pointer", "as_numpy", "ptr"]
+__all__ = ["Arguments", "DeviceArray", "Pointer", "as_numpy", "pack_value", "ptr"]
 
 _NATIVE = 'array.astype(array.dtype.newbyteorder("="))'
 _FLOATS: dict[str, Any] = {"f16": np.float16, "bf16": bfloat16, "f32": np.float32, "f64": np.float64}
@@ -129,10 +129,7 @@ class Arguments:
                 raise InputError(f"{what}: a TensorMap fills 128 bytes, and the parameter has {size}")
             return value.encode(self._place(value.memory, f"the array of argument {index} (`{p.name}`)", what))
         if isinstance(value, bytes | bytearray | memoryview):
-            value = bytes(value)
-            if len(value) != size:
-                raise InputError(f"{what}: {len(value)} bytes given for a parameter of {size}")
-            return value
+            return pack_value(value, p, what)
         if isinstance(value, DeviceArray):
             if size != 8 or p.shape:
                 raise InputError(f"{what}: a device array is a pointer of 8 bytes, and the parameter has {size}")
@@ -149,7 +146,7 @@ class Arguments:
             offset = value.offset if isinstance(value, Pointer) else 0
             address = self._place(array, f"argument {index} (`{p.name}`)", what) + offset
             return struct.pack("<Q", address & 0xFFFFFFFFFFFFFFFF)
-        return _number(value, p, what)
+        return pack_value(value, p, what)
 
     def _place(self, array: Any, name: str, what: str) -> int:
         """Copy an array to global memory (once) and return its address."""
@@ -215,6 +212,15 @@ def _float(value: Any, dtype: Any, what: str, p: Parameter) -> bytes:
     if rounded is None or (np.isinf(rounded) and not np.isinf(np.float64(value))):
         raise InputError(f"{what}: {value!r:.60} is too large for .{p.type}; pass float('inf') for infinity")
     return rounded.tobytes()
+
+
+def pack_value(value: Any, p: Parameter, what: str) -> bytes:
+    """Return the bytes of a number, or of bytes, for a parameter; raise `InputError` for what it cannot hold."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        if len(data := bytes(value)) != size_of(p):
+            raise InputError(f"{what}: {len(data)} bytes given for a parameter of {size_of(p)}")
+        return data
+    return _number(value, p, what)
 
 
 def _number(value: Any, p: Parameter, what: str) -> bytes:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from warpsmith import Layout, Tile, kernel, ptx, reg, smem
-from warpsmith.base.errors import CapabilityError, InputError, SimulationError
+from warpsmith.base.errors import InputError, SimulationError
 from warpsmith.dsl import arch as arch_module
 from warpsmith.types import bf16, f32, s32, u32, u64
 
@@ -172,12 +172,15 @@ def test_wrong_arguments(arguments, message):
     assert str(caught.value) == message
 
 
-def test_a_gpu_array_is_refused_by_name():
+def test_a_gpu_array_is_not_simulated():
     class OnGpu:
         __cuda_array_interface__ = {}  # noqa: RUF012
 
-    with pytest.raises(CapabilityError, match="argument a is a GPU array"):
-        add(OnGpu(), OnGpu())
+    with pytest.raises(InputError) as caught:
+        add.simulate(OnGpu(), OnGpu())
+    assert str(caught.value) == (
+        "add: an array of __cuda_array_interface__ or DLPack is on a GPU; the simulator takes arrays of the host: copy it"
+    )
 
 
 def test_specs_must_fit_the_function():

@@ -1,0 +1,131 @@
+"""torch's tensors as a launch sees them."""
+
+# The package is optional, and its types with it.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportUnknownParameterType=false
+# pyright: reportUntypedBaseClass=false, reportUntypedFunctionDecorator=false
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+import ml_dtypes
+import numpy as np
+import torch
+
+from warpsmith.base.errors import InputError
+from warpsmith.base.optional import adapter
+from warpsmith.launch.arrays import ArrayFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+__all__ = ["ARRAYS", "TorchArrays", "dtype_of", "name_of"]
+
+_NAMES = {
+    torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float64: "float64",
+    torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16", torch.int32: "int32", torch.int64: "int64",
+    torch.uint16: "uint16", torch.uint32: "uint32", torch.uint64: "uint64", torch.bool: "bool",
+    torch.float8_e4m3fn: "float8_e4m3fn", torch.float8_e5m2: "float8_e5m2",
+    **({torch.float8_e8m0fnu: "float8_e8m0fnu"} if hasattr(torch, "float8_e8m0fnu") else {}),
+    **({torch.float4_e2m1fn_x2: "float4_e2m1fn_x2"} if hasattr(torch, "float4_e2m1fn_x2") else {}),
+}  # fmt: skip
+_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+_THROUGH = {"bfloat16": torch.uint16, "float8_e4m3fn": torch.uint8, "float8_e5m2": torch.uint8, "float8_e8m0fnu": torch.uint8}
+"""Types numpy does not have -> the type whose bits numpy sees."""
+
+
+def name_of(dtype: torch.dtype) -> str:
+    """Return numpy's (or ml_dtypes') name of a torch dtype."""
+    if dtype not in _NAMES:
+        raise InputError(f"a tensor of {dtype}: kernels take {', '.join(str(d) for d in _NAMES)}")
+    return _NAMES[dtype]
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """Return the torch dtype of numpy's name of an element type."""
+    if name not in _DTYPES:
+        raise InputError(f"torch has no element type {name}")
+    return _DTYPES[name]
+
+
+@final
+class TorchArrays:
+    """`Arrays` of torch."""
+
+    name = "torch"
+
+    functional = False
+
+    def on_gpu(self, value: Any) -> bool:
+        """Say whether the tensor is on a CUDA device."""
+        return value.is_cuda
+
+    def probe(self, arrays: Sequence[Any]) -> tuple[Hashable, list[int]]:
+        """Return key and addresses."""
+        key: list[Any] = []
+        addresses: list[int] = []
+        low = 0
+        for t in arrays:
+            a = t.data_ptr()
+            addresses.append(a)
+            low |= a
+            key += (t.dtype, t.shape, t.stride(), t.get_device(), t.requires_grad)
+        if low & 15:
+            key += [a & 15 for a in addresses]
+        return tuple(key), addresses
+
+    def recording(self, arrays: Sequence[Any]) -> bool:
+        """Say whether autograd records what is done with these tensors."""
+        return torch.is_grad_enabled() and any(isinstance(t, torch.Tensor) and t.requires_grad for t in arrays)
+
+    def facts(self, value: Any) -> ArrayFacts:
+        """Describe one tensor."""
+        if value.is_sparse or value.layout != torch.strided:
+            raise InputError(f"a {value.layout} tensor has no address; pass a dense one")
+        if value.is_neg() or value.is_conj():
+            raise InputError("a tensor that is a lazily negated or conjugated view; pass .resolve_neg().resolve_conj()")
+        size = value.element_size()
+        strides = tuple(s * size for s in value.stride())
+        return ArrayFacts(name_of(value.dtype), size, tuple(value.shape), strides, value.data_ptr(), value.get_device())
+
+    def allocator(self, shape: tuple[int, ...], dtype: str, device: int, column_major: bool) -> Callable[[], Any]:
+        """Return a function that makes an uninitialised tensor."""
+        where, kind = torch.device("cuda", device) if device >= 0 else torch.device("cpu"), _DTYPES[dtype]
+        if not column_major:
+            empty = torch.empty
+            return lambda: empty(shape, dtype=kind, device=where)
+        strides = tuple(int(np.prod(shape[:i], dtype=np.int64)) for i in range(len(shape)))
+        return lambda: torch.empty_strided(shape, strides, dtype=kind, device=where)
+
+    def address(self, value: Any) -> int:
+        """Return a tensor's address."""
+        return value.data_ptr()
+
+    def stream(self, device: int, arrays: Sequence[Any]) -> int:
+        """Return the current stream."""
+        return torch._C._cuda_getCurrentRawStream(device)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def differentiate(self, pair: Any, tensors: Sequence[Any]) -> Any:
+        """Call a pair of kernels, recorded by autograd."""
+        return adapter("torch op").differentiate(pair, *tensors)
+
+    def to_numpy(self, value: Any) -> Any:
+        """Return a numpy view of a CPU tensor."""
+        tensor = value.detach()
+        name = name_of(tensor.dtype)
+        if name in _THROUGH:
+            return tensor.view(_THROUGH[name]).numpy().view(getattr(ml_dtypes, name))
+        if name == "float4_e2m1fn_x2":
+            return tensor.view(torch.uint8).numpy()
+        return tensor.numpy()
+
+    def from_numpy(self, value: Any) -> Any:
+        """Return a CPU tensor that shares the array's memory."""
+        name = value.dtype.name
+        if name in _THROUGH:
+            bits = np.uint16 if value.itemsize == 2 else np.uint8
+            return torch.from_numpy(value.view(bits)).view(_DTYPES[name])
+        return torch.from_numpy(value)
+
+
+ARRAYS = TorchArrays()
