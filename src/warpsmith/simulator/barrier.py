@@ -30,6 +30,10 @@ class Barriers:
         self.machine = machine
         self.arrived = np.zeros((rows, COUNT, warps), np.uint32)
         """Lanes of each warp that arrived at the current generation."""
+        self.again = np.zeros((rows, COUNT, warps), np.uint32)
+        """Lanes among them that arrived a further time, by bar.arrive: the barrier counts arrivals, not who arrives."""
+        self.more = np.zeros((rows, COUNT), np.int64)
+        """Whole warps among those further arrivals."""
         self.expected = np.zeros((rows, COUNT), np.int64)
         """Threads awaited; 0 before the first arrival, -1 for all of the CTA."""
         self.generation = np.zeros((rows, COUNT), np.int64)
@@ -43,6 +47,8 @@ class Barriers:
     def reset(self, rows: NDArray[np.int64]) -> None:
         """Make the barriers of rows fresh."""
         self.arrived[rows] = 0
+        self.again[rows] = 0
+        self.more[rows] = 0
         self.expected[rows] = 0
         self.votes[rows] = 0
 
@@ -82,6 +88,7 @@ class Barriers:
         if ((known != 0) & (known != wanted) & here).any():
             self._mismatch(x, number, wanted, known, here)
         self.expected[rows, number] = np.where(here, wanted, known)
+        self._further(lanes & self.arrived[rows, number, warps], number, rows, warps)
         self.arrived[rows, number, warps] |= lanes
         if count is not None and (x.t1 - x.t0 > 32 or (known != 0).any()):
             self._surplus(x, number, count, here)
@@ -91,13 +98,23 @@ class Barriers:
             self.machine.order.barrier_arrive(x, number, active, waits=waits)
         self.complete(number, rows)
 
+    def _further(self, lanes: NDArray[np.uint32], number: int, rows: slice, warps: slice) -> None:
+        """Count lanes that arrive once more before the barrier completes; a warp counts when its live lanes are all there."""
+        if not lanes.any():
+            return
+        here = self.again[rows, number, warps] | lanes
+        live = _packed(self.machine.live[rows])[:, warps]
+        whole = ((here & live) == live) & (here != 0)
+        self.more[rows, number] += whole.sum(axis=1)
+        self.again[rows, number, warps] = np.where(whole, 0, here)
+
     def complete(self, number: int, rows: slice) -> None:
         """Let the barriers `number` of `rows` that have all their arrivals go on to the next generation."""
         m = self.machine
-        live = np.packbits(m.live[rows].reshape(-1, m.threads // 32, 32), axis=-1, bitorder="little").view(np.uint32)[..., 0]
+        live = _packed(m.live[rows])
         arrived = self.arrived[rows, number]
         here = ((arrived & live) == live) & (arrived != 0)
-        threads = 32 * here.sum(axis=1)
+        threads = 32 * (here.sum(axis=1) + self.more[rows, number])
         expected = self.expected[rows, number]
         everyone = 32 * (live != 0).sum(axis=1)
         full = (expected != 0) & (threads >= np.where(expected < 0, everyone, expected)) & (threads > 0)
@@ -107,6 +124,8 @@ class Barriers:
         self.result[at, number, 0] = self.votes[at, number]
         self.result[at, number, 1] = np.bitwise_count(self.arrived[at, number]).sum(axis=1)
         self.arrived[at, number] = 0
+        self.again[at, number] = 0
+        self.more[at, number] = 0
         self.expected[at, number] = 0
         self.votes[at, number] = 0
         self.generation[at, number] += 1
@@ -127,7 +146,7 @@ class Barriers:
         x.finding("named-barrier", message, lanes=np.broadcast_to(bad[:, None], x.shape), repair=_REPAIR)
 
     def _surplus(self, x: Lanes, number: int, count: int, here: Any) -> None:
-        threads = 32 * (self.arrived[x.c0 : x.c1, number] != 0).sum(axis=1)
+        threads = 32 * ((self.arrived[x.c0 : x.c1, number] != 0).sum(axis=1) + self.more[x.c0 : x.c1, number])
         bad = here & (threads > count)
         if bad.any():
             message = f"{int(threads[bad][0])} threads arrive on barrier {number}, which is used for {count} threads"
@@ -152,8 +171,8 @@ class Barriers:
         """Say how far a barrier is: arrivals, expectation, who is missing."""
         m = self.machine
         arrived = self.arrived[row, number]
-        live = np.packbits(m.live[row].reshape(-1, 32), axis=-1, bitorder="little").view(np.uint32)[..., 0]
-        warps = int(np.count_nonzero(arrived))
+        live = _packed(m.live[row : row + 1])[0]
+        warps = int(np.count_nonzero(arrived) + self.more[row, number])
         expected = int(self.expected[row, number])
         awaited = expected // 32 if expected > 0 else int(np.count_nonzero(live))
         missing = [w for w in range(live.size) if live[w] and not arrived[w]]
@@ -161,6 +180,11 @@ class Barriers:
         return text + (
             f"; not arrived: warp{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing[:16]))}" if missing else ""
         )
+
+
+def _packed(lanes: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """Return threads `[C, T]` as a word of 32 lanes a warp, lane 0 in bit 0."""
+    return np.packbits(lanes.reshape(len(lanes), -1, 32), axis=-1, bitorder="little").view(np.uint32)[..., 0]
 
 
 def _cta(m: Machine, row: int) -> str:

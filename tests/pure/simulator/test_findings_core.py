@@ -269,3 +269,11 @@ def test_more_threads_at_a_barrier_than_it_counts():
     found = simulate(text, grid=1, block=128, args=[]).findings[0]
     assert (found.kind, found.message) == ("named-barrier", "128 threads arrive on barrier 1, which is used for 96 threads")
     assert not simulate(text, grid=1, block=96, args=[]).findings
+
+
+def test_a_barrier_counts_arrivals_not_warps():
+    """Hardware counts: a warp that arrives and then waits is two of the four warps a barrier of 128 threads awaits."""
+    body = "bar.arrive 3, 128; bar.sync 3, 128;"
+    result = simulate(kernel(body, ""), kernel="k", grid=1, block=64, args=[])
+    assert result.completed
+    assert not result.findings, str(result)
