@@ -13,7 +13,8 @@ last tile to the first: only the first tiles visited can cross the diagonal or t
 Barriers, all in shared memory; every role keeps its own stage and phase:
 
     q_full[c]   1 arrival and bytes   producer → consumer c    the Q rows of consumer c are there
-    q_free[c]   1                     consumer c → producer    its output, staged in the same bytes, has been read
+    q_free[c]   1                     consumer c → producer    its output, staged in the same bytes, has been read;
+                4 where the output is staged elsewhere         every warp is done with Q
     k_full[s]   1 and bytes           producer → consumers     the K tile of stage s is there
     k_free[s]   4 for each consumer   consumers → producer     every warp is done with it; v_full, v_free: the same for V
 """
@@ -26,15 +27,15 @@ from typing import Any
 from warpsmith import Tile, kernel, ptx, reg, smem
 from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention import hopper_pipeline as pipeline
-from warpsmith.kernels.attention.hopper_config import REGISTERS, ROWS, STRIPE, Config, SharedMap
+from warpsmith.kernels.attention.hopper_config import REGISTERS, ROWS, STRIPE, Config, SharedMap, choose
 from warpsmith.kernels.attention.hopper_consumer import Consumer
 from warpsmith.kernels.attention.hopper_item import Item
 from warpsmith.kernels.attention.hopper_producer import producer
-from warpsmith.kernels.attention.hopper_store import store_item
+from warpsmith.kernels.attention.hopper_store import finish_stores, store_item
 from warpsmith.specs import Layout
 from warpsmith.types import f32, from_name, u32
 
-__all__ = ["Config", "build"]
+__all__ = ["Config", "build", "choose"]
 
 
 def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
@@ -42,7 +43,7 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
     with ptx.if_(thread == 0):
         for consumer in range(c.consumers):
             ptx.mbarrier.init(base + (at.q_full + 8 * consumer), 1)
-            ptx.mbarrier.init(base + (at.q_free + 8 * consumer), 1)
+            ptx.mbarrier.init(base + (at.q_free + 8 * consumer), 4 if c.staged else 1)
         for full, free, stages in ((at.k_full, at.k_free, c.k_stages), (at.v_full, at.v_free, c.v_stages)):
             for stage in range(stages):
                 ptx.mbarrier.init(base + (full + 8 * stage), 1)
@@ -53,10 +54,12 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
 
 def _check(c: Config) -> None:
     c.check()
-    if c.consumers == 3 and c.dim == 128:
-        raise InputError("attention: three consumers at head dimension 128 need more registers than 160 a thread; use 2")
+    if c.consumers > 2 and c.dim == 128:
+        raise InputError(
+            f"attention: {c.consumers} consumers at head dimension 128 need more registers than 160 a thread; use 2"
+        )
     if c.consumers not in REGISTERS:
-        raise InputError(f"attention: {c.consumers} consumer warpgroups are not supported; use 2 or 3")
+        raise InputError(f"attention: {c.consumers} consumer warpgroups are not supported; use 2, 3 or 4")
     if min(c.k_stages, c.v_stages) < 1 or SharedMap(c).size > 227 * 1024:
         size, stages = SharedMap(c).size, f"k_stages={c.k_stages}, v_stages={c.v_stages}"
         raise InputError(f"attention: {size} bytes of shared memory with {stages}; stages from 1, bytes up to 232448")
@@ -76,7 +79,6 @@ def build(config: Config) -> Any:
     dtype = from_name(c.dtype)
     rows_tile = Tile(c.heads, c.sequence, c.dim, dtype, Layout.TMA_128B, tma_box=(1, ROWS, STRIPE), tma_rank=3)
     keys_tile = Tile(c.heads, c.sequence, c.dim, dtype, Layout.TMA_128B, tma_box=(1, c.keys, STRIPE), tma_rank=3)
-    threads = 128 * (c.consumers + 1)
     few, many = REGISTERS[c.consumers]
 
     @kernel(
@@ -84,10 +86,10 @@ def build(config: Config) -> Any:
         in_specs=(rows_tile, keys_tile, keys_tile),
         out_specs=(rows_tile, Tile(c.heads, c.sequence, f32, Layout.ROW)),
         grid=(min(c.items, c.multiprocessors), 1, 1),
-        block=(threads, 1, 1),
+        block=(c.threads, 1, 1),
         smem=at.size,
         extern_smem=True,
-        raw_directives=[("reqntid", (threads, 1, 1)), ("minnctapersm", (1,))],
+        raw_directives=[("reqntid", (c.threads, 1, 1)), ("minnctapersm", (1,))],
     )
     def attention_forward(q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:
         base = smem.base()
@@ -95,22 +97,23 @@ def build(config: Config) -> Any:
         ptx.inst.mov.u32(thread, ptx.special.tid.x())
         ptx.inst.shr.u32(group, thread, 7)
         _initialise(c, at, base, thread)
-        with ptx.if_(group == 0):
+        with ptx.if_(group == c.consumers):
             ptx.setmaxnreg(few, inc=False)
-            with ptx.if_(thread == 0), ptx.scope():
+            with ptx.if_(thread == 128 * c.consumers), ptx.scope():
                 producer(c, at, base, q, k, v)
         with ptx.else_():
             ptx.setmaxnreg(many, inc=True)
             (lse_address,) = ptx.global_ptrs(lse)
-            index = reg.scalar(u32)
-            ptx.inst.sub.u32(index, group, 1)
             with ptx.scope():
-                me = Consumer(c, at, base, index, thread)
+                me = Consumer(c, at, base, group, thread)
                 item = Item(c)
+                me.first_turn()
                 with ptx.loop("consumer_items", pred=item.more):
                     item.locate()
                     pipeline.consume_item(me, item)
                     store_item(me, item, o, lse_address)
                     item.advance()
+                me.last_turn()
+                finish_stores(me)
 
     return attention_forward

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from warpsmith.kernels.attention.problem import Problem
 
-__all__ = ["REGISTERS", "ROWS", "STRIPE", "Config", "SharedMap"]
+__all__ = ["REGISTERS", "ROWS", "STRIPE", "Config", "SharedMap", "choose"]
 
 ROWS = 64
 """Query rows of one consumer warpgroup: the M of wgmma."""
 STRIPE = 64
 """16-bit elements in one 128-byte swizzled row: a D=128 tile is two stripes."""
-REGISTERS = {2: (24, 240), 3: (32, 160)}
+REGISTERS = {2: (24, 240), 3: (32, 160), 4: (24, 112)}
 """consumers → registers a thread of the (producer, consumers); the sum fits the 64 K of a multiprocessor."""
 
 
@@ -28,6 +29,10 @@ class Config(Problem):
     multiprocessors: int = 132
     emulated: int = 0
     """Of every 16 exponentials, how many a polynomial computes."""
+    ordered: int = 0
+    """1: consumer warpgroups issue their products in turn, so that the softmax of one runs beside the products of the next."""
+    staged: int = 0
+    """1: the output has shared memory of its own, so that the next Q is loaded while this item ends."""
     threshold: float = 0.0
     """Powers of two by which a score may exceed the running maximum before the output is rescaled."""
 
@@ -35,6 +40,11 @@ class Config(Problem):
     def rows(self) -> int:
         """Query rows of a work item."""
         return ROWS * self.consumers
+
+    @property
+    def threads(self) -> int:
+        """Threads of a CTA: the consumers, then the producer's warpgroup."""
+        return 128 * (self.consumers + 1)
 
     @property
     def blocks(self) -> int:
@@ -69,6 +79,9 @@ class SharedMap:
         self.k = self.q + c.consumers * self.q_bytes
         self.v = self.k + c.k_stages * self.kv_bytes
         at = self.v + c.v_stages * self.kv_bytes
+        self.o = self.q
+        if c.staged:
+            self.o, at = at, at + c.consumers * self.q_bytes
         self.q_full = at
         self.q_free = self.q_full + 8 * c.consumers
         self.k_full = self.q_free + 8 * c.consumers
@@ -76,3 +89,27 @@ class SharedMap:
         self.v_full = self.k_free + 8 * c.k_stages
         self.v_free = self.v_full + 8 * c.v_stages
         self.size = self.v_free + 8 * c.v_stages
+
+
+def choose(heads: int, sequence: int, dim: int, dtype: str, causal: bool, **given: Any) -> Config:
+    """Return the tiling for a problem; what is given is kept."""
+    consumers = 2
+    if dim == 64:
+        costs = {n: _cost(Config(heads, sequence, dim, dtype, causal, consumers=n, **_without(given)), n) for n in (2, 3)}
+        consumers = min(costs, key=lambda n: costs[n])
+    return Config(heads, sequence, dim, dtype, causal, **{"consumers": consumers, **given})
+
+
+_TILE_CYCLES = {2: 2037, 3: 2488}
+"""Cycles of one tile of 64·consumers × 128 at D=64, as measured."""
+
+
+def _without(given: dict[str, Any]) -> dict[str, Any]:
+    return {n: v for n, v in given.items() if n != "consumers"}
+
+
+def _cost(c: Config, consumers: int) -> float:
+    """Cycles of the multiprocessor with the most work."""
+    waves = -(-c.items // c.multiprocessors)
+    average = c.items / c.multiprocessors
+    return (average + min(1.0, waves - average) * 0.5 if c.causal else waves) * _TILE_CYCLES[consumers]

@@ -8,12 +8,15 @@ from warpsmith import ptx, reg
 from warpsmith.kernels.attention.hopper_config import ROWS
 from warpsmith.kernels.attention.softmax import RowState, pack_probabilities, softmax_step
 from warpsmith.kernels.ring import Ring
-from warpsmith.types import b32, f32, from_name, u32, u64
+from warpsmith.types import b32, f32, from_name, pred, u32, u64
 
 if TYPE_CHECKING:
     from warpsmith.kernels.attention.hopper_config import Config, SharedMap
 
 __all__ = ["Consumer"]
+
+_TURN = 8
+"""Named barrier of the first consumer's turn; the next ones follow. 1 to 4 belong to the epilogues."""
 
 
 class Consumer:
@@ -58,12 +61,44 @@ class Consumer:
             self.base + self.at.v, leading_byte_offset=self.c.keys * 128, stride_byte_offset=1024, swizzle=swizzle
         )
 
+    def first_turn(self) -> None:
+        """Let the first consumer begin, where consumers take turns."""
+        if self.c.ordered:
+            ptx.inst.bar.arrive(_TURN, 256, pred=self.index == 0)
+
+    def last_turn(self) -> None:
+        """Take the turn nobody uses: a named barrier must not be left half full."""
+        if self.c.ordered:
+            ptx.inst.bar.sync(_TURN, 256, pred=self.index == 0)
+
+    def take_turn(self) -> None:
+        """Wait until the consumer before this one has issued its products."""
+        if self.c.ordered:
+            ptx.bar.sync(self.index + _TURN, 256)
+
+    def give_turn(self) -> None:
+        """Let the next consumer issue its products."""
+        if not self.c.ordered:
+            return
+        following, last = reg.scalar(u32), reg.scalar(pred)
+        ptx.inst.setp.eq.u32(last, self.index, self.c.consumers - 1)
+        ptx.inst.add.u32(following, self.index, _TURN + 1)
+        ptx.inst.selp.b32(following, _TURN, following, last)
+        ptx.inst.bar.arrive(following, 256)
+
     def await_queries(self) -> None:
         """Wait for this item's Q."""
         full = reg.scalar(u32)
         ptx.inst.mad.lo.u32(full, self.index, 8, self.base)
         ptx.mbarrier.wait(full + self.at.q_full, self.q_phase)
         self.q_phase ^= 1
+
+    def release_queries(self) -> None:
+        """Give Q back after the last Q Kᵀ, unless the output is staged in its bytes."""
+        if self.c.staged:
+            free = reg.scalar(u32)
+            ptx.inst.mad.lo.u32(free, self.index, 8, self.base)
+            self.release(free + self.at.q_free)
 
     def begin_item(self) -> None:
         """Reset the row state and the output."""

@@ -21,7 +21,16 @@ class Item:
         self.number = reg.scalar(u32)
         ptx.inst.mov.u32(self.number, ptx.special.ctaid.x())
         self.step = reg.scalar(u32)
-        ptx.inst.mov.u32(self.step, ptx.special.nctaid.x())
+        self.ctas = reg.scalar(u32)
+        ptx.inst.mov.u32(self.ctas, ptx.special.nctaid.x())
+        ptx.inst.mov.u32(self.step, self.ctas)
+        if c.causal:
+            # to and fro: the CTA that had the longest item of a round has the shortest of the next
+            ptx.inst.shl.b32(self.ctas, self.ctas, 1)
+            twice = reg.scalar(u32)
+            ptx.inst.shl.b32(twice, self.number, 1)
+            ptx.inst.sub.u32(self.step, self.ctas, twice)
+            ptx.inst.sub.u32(self.step, self.step, 1)
         self.head, self.first_row, self.tiles = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
         self.more = reg.scalar(pred)
 
@@ -56,4 +65,6 @@ class Item:
     def advance(self) -> None:
         """Go to the next item; `more` says whether there is one."""
         self.number += self.step
+        if self.c.causal:
+            ptx.inst.sub.u32(self.step, self.ctas, self.step)
         ptx.inst.setp.lt.u32(self.more, self.number, self.c.items)

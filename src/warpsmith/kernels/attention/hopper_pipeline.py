@@ -42,8 +42,10 @@ def consume_item(me: Consumer, item: Item) -> None:
         with ptx.loop("consumer_tiles", pred=more):
             visited += 1
             column += -c.keys & 0xFFFFFFFF
+            me.take_turn()
             k_free = me.issue_scores(scores)
             v_free = me.issue_output()
+            me.give_turn()
             ptx.wgmma.wait_group(1)
             me.release(k_free)
             mask_tile(me, scores, column, rows, visited)
@@ -54,6 +56,7 @@ def consume_item(me: Consumer, item: Item) -> None:
             me.pack(scores)
             ptx.inst.setp.ne.u32(more, column, 0)
 
+    me.release_queries()
     v_free = me.issue_output()
     ptx.wgmma.wait_group(0)
     me.release(v_free)

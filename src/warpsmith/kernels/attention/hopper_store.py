@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from warpsmith.kernels.attention.hopper_consumer import Consumer
     from warpsmith.kernels.attention.hopper_item import Item
 
-__all__ = ["store_item"]
+__all__ = ["finish_stores", "store_item"]
 
 
 def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
-    """Normalise, stage the output in the bytes of this consumer's Q, store it by TMA, store the log-sum-exp."""
+    """Normalise, stage the output in shared memory (this consumer's Q, or bytes of its own), store it by TMA; store the LSE."""
     c, at = me.c, me.at
     first = reg.scalar(u32)
     ptx.inst.mad.lo.u32(first, me.index, ROWS, item.first_row)
@@ -30,7 +30,11 @@ def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
     for i, value in enumerate(me.output):
         ptx.inst.mul.rn.f32(value, value, inverse[(i // 2) % 2])
     me_barrier = me.index + 1
-    ptx.bar.sync(me_barrier, 128)  # every warp is past its last read of Q
+    leader = (me.thread & 127) == 0
+    if c.staged:
+        ptx.cp.async_.bulk.wait_group(0, read=True, pred=leader)
+    # every warp is past its last read of Q, or the last output has been read
+    ptx.bar.sync(me_barrier, 128)
     row_base, twist = _stage_addresses(me)
     for block in range(0, c.dim // 8, 2):
         stripe, chunk = divmod(block, 8)
@@ -42,16 +46,23 @@ def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
         ptx.inst.stmatrix.sync.aligned.m8n8.x4.shared.b16(ptx.addr(to, stripe * ROWS * 128), words)
     ptx.fence.proxy_async_shared_cta()
     ptx.bar.sync(me_barrier, 128)
-    with ptx.if_((me.thread & 127) == 0):
+    with ptx.if_(leader):
         for s in range(c.stripes):
             ptx.cp.async_.bulk.tensor_3d.store(
-                dst=o.tma_desc(), src=me.q_base + (at.q + s * ROWS * 128), coord=(s * STRIPE, first, item.head)
+                dst=o.tma_desc(), src=me.q_base + (at.o + s * ROWS * 128), coord=(s * STRIPE, first, item.head)
             )
         ptx.cp.async_.bulk.commit_group()
-        ptx.cp.async_.bulk.wait_group(0, read=True)
-        free = reg.scalar(u32)
-        ptx.inst.mad.lo.u32(free, me.index, 8, me.base)
-        ptx.mbarrier.arrive(free + at.q_free)
+        if not c.staged:
+            ptx.cp.async_.bulk.wait_group(0, read=True)
+            free = reg.scalar(u32)
+            ptx.inst.mad.lo.u32(free, me.index, 8, me.base)
+            ptx.mbarrier.arrive(free + at.q_free)
+
+
+def finish_stores(me: Consumer) -> None:
+    """Wait for the last store before the CTA's shared memory goes."""
+    if me.c.staged:
+        ptx.cp.async_.bulk.wait_group(0, pred=(me.thread & 127) == 0)
 
 
 def _stage_addresses(me: Consumer) -> tuple[Any, Any]:
@@ -66,7 +77,7 @@ def _stage_addresses(me: Consumer) -> tuple[Any, Any]:
     ptx.inst.shr.u32(half, me.lane, 4)
     ptx.inst.xor.b32(twist, row, half)
     ptx.inst.shl.b32(twist, twist, 4)
-    return base + me.at.q, twist
+    return base + me.at.o, twist
 
 
 def _store_lse(me: Consumer, item: Item, first: Any, half: int, lse: Any) -> None:
