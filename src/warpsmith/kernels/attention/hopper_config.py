@@ -29,6 +29,8 @@ class Config(Problem):
     multiprocessors: int = 132
     emulated: int = 0
     """Of every 16 exponentials, how many a polynomial computes."""
+    cluster: int = 1
+    """2: pairs of CTAs with neighbouring rows of one head each load half of a key tile, for both."""
     ordered: int = 0
     """1: consumer warpgroups issue their products in turn, so that the softmax of one runs beside the products of the next."""
     staged: int = 0
@@ -57,16 +59,26 @@ class Config(Problem):
         return self.blocks * self.heads
 
     @property
+    def ctas(self) -> int:
+        """CTAs of the launch: one a multiprocessor, whole clusters."""
+        return min(self.items, self.multiprocessors // self.cluster * self.cluster)
+
+    @property
     def stripes(self) -> int:
         """128-byte stripes of a row."""
         return self.dim // STRIPE
 
     @property
     def masked_tiles(self) -> int:
-        """How many of the first tiles visited need the mask test."""
+        """How many of the first tiles a consumer visits need the mask test."""
         if self.causal:
-            return 1 + -(-self.rows // self.keys) if self.rows % self.keys else self.rows // self.keys
+            return 1 if self.keys % ROWS == 0 else 2
         return 1 if self.sequence % self.keys else 0
+
+    def tiles_of(self, block: int) -> int:
+        """Key tiles of a work item."""
+        seen = min(self.sequence, (block + 1) * self.rows) if self.causal else self.sequence
+        return -(-seen // self.keys)
 
 
 class SharedMap:

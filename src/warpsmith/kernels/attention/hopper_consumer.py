@@ -98,7 +98,7 @@ class Consumer:
         if self.c.staged:
             free = reg.scalar(u32)
             ptx.inst.mad.lo.u32(free, self.index, 8, self.base)
-            self.release(free + self.at.q_free)
+            ptx.mbarrier.arrive(free + self.at.q_free, pred=self.leader)
 
     def begin_item(self) -> None:
         """Reset the row state and the output."""
@@ -107,8 +107,11 @@ class Consumer:
             ptx.inst.mov.f32(value, 0.0)
 
     def release(self, barrier: Any) -> None:
-        """Give a stage back: one arrival a warp."""
-        ptx.mbarrier.arrive(barrier, pred=self.leader)
+        """Give a stage back: one arrival a warp, to every CTA that fills it."""
+        if self.c.cluster == 1:
+            ptx.mbarrier.arrive(barrier, pred=self.leader)
+        else:
+            ptx.cluster.arrive_remote(barrier, self.lane, pred=self.lane < self.c.cluster)
 
     def _next_tile(self, ring: Ring, full: int, free: int, descriptor: Any) -> tuple[Any, Any]:
         """Wait for the ring's next tile and step on; return its descriptor and the barrier that gives it back."""
@@ -158,6 +161,18 @@ class Consumer:
             )
         ptx.wgmma.commit_group()
         return free
+
+    def skip_tile(self) -> None:
+        """Wait for the next tiles of K and V and give them back unread.
+
+        Waiting keeps the arrivals of one stage in the order of its uses.
+        """
+        _, k_free = self._next_tile(self.k_ring, self.at.k_full, self.at.k_free, self.k_descriptor)
+        self.release(k_free)
+        _, v_free = self._next_tile(self.v_ring, self.at.v_full, self.at.v_free, self.v_descriptor)
+        self.release(v_free)
+        self.take_turn()
+        self.give_turn()
 
     def softmax(self, scores: Any) -> Any:
         """Scores to probabilities; return the predicate that the output must be rescaled, None for always."""

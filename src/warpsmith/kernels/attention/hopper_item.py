@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
-from warpsmith.types import pred, u32
+from warpsmith.kernels.attention.hopper_config import ROWS
+from warpsmith.kernels.attention.hopper_schedule import END, LARGEST, table
+from warpsmith.types import pred, u32, u64
 
 if TYPE_CHECKING:
     from warpsmith.kernels.attention.hopper_config import Config
 
-__all__ = ["Item"]
+__all__ = ["Item", "declare_table"]
+
+_TABLE = "attention_items"
 
 
 class Item:
@@ -18,53 +22,99 @@ class Item:
 
     def __init__(self, c: Config) -> None:
         self.c = c
-        self.number = reg.scalar(u32)
-        ptx.inst.mov.u32(self.number, ptx.special.ctaid.x())
-        self.step = reg.scalar(u32)
-        self.ctas = reg.scalar(u32)
-        ptx.inst.mov.u32(self.ctas, ptx.special.nctaid.x())
-        ptx.inst.mov.u32(self.step, self.ctas)
-        if c.causal:
-            # to and fro: the CTA that had the longest item of a round has the shortest of the next
-            ptx.inst.shl.b32(self.ctas, self.ctas, 1)
-            twice = reg.scalar(u32)
-            ptx.inst.shl.b32(twice, self.number, 1)
-            ptx.inst.sub.u32(self.step, self.ctas, twice)
-            ptx.inst.sub.u32(self.step, self.step, 1)
         self.head, self.first_row, self.tiles = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
         self.more = reg.scalar(pred)
+        self.block = reg.scalar(u32)
+        self.planned = c.causal and c.items <= LARGEST and c.heads < 1 << 15 and c.blocks < 1 << 16
+        if self.planned:
+            self._open_table()
+        else:
+            self._open_formula()
+
+    def _open_table(self) -> None:
+        """Point at this CTA's row of the table and read its first two words."""
+        width = table(self.c)[0]
+        self.code, self.following, self.cursor = reg.scalar(u32), reg.scalar(u32), reg.scalar(u64)
+        ptx.inst.mov.u64(self.cursor, _TABLE)
+        offset = reg.scalar(u64)
+        ptx.inst.mul.wide.u32(offset, ptx.special.ctaid.x(), 4 * width)
+        ptx.inst.add.s64(self.cursor, self.cursor, offset)
+        ptx.inst.ld.global_.nc.u32(self.code, ptx.addr(self.cursor))
+        ptx.inst.ld.global_.nc.u32(self.following, ptx.addr(self.cursor, 4))
+
+    def _open_formula(self) -> None:
+        """Start at the item of this CTA's number; causal launches go to and fro, so that long and short items alternate."""
+        self.number, self.step, self.twice = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
+        ptx.inst.mov.u32(self.number, ptx.special.ctaid.x())
+        ptx.inst.mov.u32(self.step, ptx.special.nctaid.x())
+        if self.c.causal:
+            own = reg.scalar(u32)
+            ptx.inst.shl.b32(self.twice, self.step, 1)
+            ptx.inst.shl.b32(own, self.number, 1)
+            ptx.inst.sub.u32(self.step, self.twice, own)
+            ptx.inst.sub.u32(self.step, self.step, 1)
 
     def locate(self) -> None:
-        """Compute head, first query row and number of key tiles; causal items go longest first."""
+        """Compute head, first query row and number of key tiles."""
         c = self.c
-        block = reg.scalar(u32)
-        if c.causal:
-            ptx.inst.div.u32(block, self.number, c.heads)
+        if self.planned:
+            ptx.inst.and_.b32(self.block, self.code, 0xFFFF)
+            ptx.inst.shr.u32(self.head, self.code, 16)
+        elif c.causal:
+            ptx.inst.div.u32(self.block, self.number, c.heads)
             ptx.inst.rem.u32(self.head, self.number, c.heads)
-            ptx.inst.sub.u32(block, c.blocks - 1, block)
+            ptx.inst.sub.u32(self.block, c.blocks - 1, self.block)
         else:
             ptx.inst.div.u32(self.head, self.number, c.blocks)
-            ptx.inst.rem.u32(block, self.number, c.blocks)
-        ptx.inst.mul.lo.u32(self.first_row, block, c.rows)
+            ptx.inst.rem.u32(self.block, self.number, c.blocks)
+        ptx.inst.mul.lo.u32(self.first_row, self.block, c.rows)
         if c.causal:
             end = reg.scalar(u32)
             ptx.inst.add.u32(end, self.first_row, c.rows)
-            ptx.inst.min.u32(end, end, c.sequence)
-            ptx.inst.add.u32(end, end, c.keys - 1)
-            ptx.inst.div.u32(self.tiles, end, c.keys)
+            self._tiles_to(self.tiles, end)
         else:
             ptx.inst.mov.u32(self.tiles, -(-c.sequence // c.keys))
 
-    def last_column(self) -> Any:
-        """First key of the item's last tile, the first one visited; a fresh register."""
+    def _tiles_to(self, tiles: Any, end: Any) -> None:
+        """Write the tiles that hold the keys before `end`, which is clobbered."""
+        ptx.inst.min.u32(end, end, self.c.sequence)
+        ptx.inst.add.u32(end, end, self.c.keys - 1)
+        ptx.inst.div.u32(tiles, end, self.c.keys)
+
+    def tiles_seen(self, consumer: Any) -> Any:
+        """Key tiles that the rows of a consumer see, in a fresh register; a consumer without rows counts like a full one."""
+        mine, end = reg.scalar(u32), reg.scalar(u32)
+        if not self.c.causal:
+            ptx.inst.mov.u32(mine, self.tiles)
+            return mine
+        ptx.inst.mad.lo.u32(end, consumer, ROWS, self.first_row)
+        ptx.inst.add.u32(end, end, ROWS)
+        self._tiles_to(mine, end)
+        return mine
+
+    def column_before(self, tiles: Any) -> Any:
+        """First key of the last of the first `tiles` tiles; a fresh register."""
         column = reg.scalar(u32)
-        ptx.inst.sub.u32(column, self.tiles, 1)
+        ptx.inst.sub.u32(column, tiles, 1)
         ptx.inst.mul.lo.u32(column, column, self.c.keys)
         return column
 
     def advance(self) -> None:
         """Go to the next item; `more` says whether there is one."""
+        if self.planned:
+            ptx.inst.mov.u32(self.code, self.following)
+            ptx.inst.setp.ne.u32(self.more, self.code, END)
+            ptx.inst.add.s64(self.cursor, self.cursor, 4)
+            ptx.inst.ld.global_.nc.u32(self.following, ptx.addr(self.cursor, 4), pred=self.more)
+            return
         self.number += self.step
         if self.c.causal:
-            ptx.inst.sub.u32(self.step, self.ctas, self.step)
+            ptx.inst.sub.u32(self.step, self.twice, self.step)
         ptx.inst.setp.lt.u32(self.more, self.number, self.c.items)
+
+
+def declare_table(c: Config) -> None:
+    """Put the plan of a causal launch into the module."""
+    if c.causal and c.items <= LARGEST:
+        words = ", ".join(map(str, table(c)[1]))
+        ptx.declare(f".global .align 4 .u32 {_TABLE}[{len(table(c)[1])}] = {{{words}}};")

@@ -7,7 +7,7 @@ O += Pₙ₋₁ Vₙ₋₁
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
 from warpsmith.kernels.attention.hopper_mask import limits, mask_tile
@@ -21,15 +21,28 @@ if TYPE_CHECKING:
 __all__ = ["consume_item"]
 
 
+def _skip_hidden(me: Consumer, tiles: Any, mine: Any) -> None:
+    """Give back the tiles of the item that none of this consumer's rows sees, and pass their turns on."""
+    left, more = reg.scalar(u32), reg.scalar(pred)
+    ptx.inst.sub.u32(left, tiles, mine)
+    with ptx.if_(left > 0), ptx.loop("consumer_hidden_tiles", pred=more):
+        me.skip_tile()
+        left += 0xFFFFFFFF
+        ptx.inst.setp.ne.u32(more, left, 0)
+
+
 def consume_item(me: Consumer, item: Item) -> None:
     """Compute one work item up to the unnormalised output."""
     c = me.c
     scores = me.scores
     me.begin_item()
     rows = limits(me, item)
-    column, visited = item.last_column(), reg.scalar(u32, init=0)
+    mine = item.tiles_seen(me.index)
+    column, visited = item.column_before(mine), reg.scalar(u32, init=0)
 
     me.await_queries()
+    if c.causal:
+        _skip_hidden(me, item.tiles, mine)
     k_free = me.issue_scores(scores)
     ptx.wgmma.wait_group(0)
     me.release(k_free)
@@ -37,7 +50,7 @@ def consume_item(me: Consumer, item: Item) -> None:
     me.softmax(scores)
     me.pack(scores)
 
-    with ptx.if_(item.tiles > 1):
+    with ptx.if_(mine > 1):
         more = reg.scalar(pred)
         with ptx.loop("consumer_tiles", pred=more):
             visited += 1

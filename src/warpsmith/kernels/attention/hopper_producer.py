@@ -19,18 +19,31 @@ __all__ = ["producer"]
 def _load(
     c: Config, at: SharedMap, base: Any, ring: Ring, tensor: Any, offsets: tuple[int, int, int], where: tuple[Any, Any]
 ) -> None:
-    """Load one tile of keys or values into the ring's stage once it is free, and go to the next stage."""
+    """Load one tile of keys or values, in a cluster a share of it for all, into the ring's stage once it is free; step on."""
     tiles, full_at, free_at = offsets
     row, head = where
+    part, mask = c.keys // c.cluster, None
     ptx.mbarrier.wait(ring.barrier(base, free_at), ring.empty_phase())
     full = ring.barrier(base, full_at)
     ptx.mbarrier.arrive_expect_tx(full, at.kv_bytes)
     tile = reg.scalar(u32)
     ptx.inst.mad.lo.u32(tile, ring.stage, at.kv_bytes, base)
+    if c.cluster > 1:
+        mask, rank = (1 << c.cluster) - 1, ptx.sreg("%cluster_ctarank")
+        ptx.inst.mad.lo.u32(tile, rank, part * 128, tile)
+        row = _offset(row, rank, part)
     for s in range(c.stripes):
         to = tile + (tiles + s * c.keys * 128)
-        ptx.cp.async_.bulk.tensor_3d(dst=to, src=tensor.tma_desc(), coord=(s * STRIPE, row, head), mbar=full)
+        coord = (s * STRIPE, row, head)
+        ptx.cp.async_.bulk.tensor_3d(dst=to, src=tensor.tma_desc(), coord=coord, mbar=full, multicast_mask=mask)
     ring.advance()
+
+
+def _offset(row: Any, rank: Any, part: int) -> Any:
+    """First row of this CTA's share of a tile."""
+    first = reg.scalar(u32)
+    ptx.inst.mad.lo.u32(first, rank, part, row)
+    return first
 
 
 def producer(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> None:

@@ -7,9 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from warpsmith.launch.driver import driver
 from warpsmith.study.attention.cells import Cell, cells
 from warpsmith.study.attention.judge import LIMIT, largest_error
 from warpsmith.study.attention.measure import Clocks, time_together
-from warpsmith.study.attention.ours import configuration, ours
+from warpsmith.study.attention.ours import compile_all, configuration, ours
 from warpsmith.study.attention.peers import PEERS, Launch
 from warpsmith.study.attention.report import load, markdown, plot
 
@@ -98,16 +96,6 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _cubin(config: hopper.Config) -> None:
-    hopper.build(config).cubin()
-
-
-def _compile(configs: list[hopper.Config]) -> None:
-    """Compile into the disk cache, on all cores."""
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        list(pool.map(_cubin, dict.fromkeys(configs)))
-
-
 def _configs(
     options: argparse.Namespace, wanted: list[Cell], say: Callable[[str], None]
 ) -> dict[tuple[str, str], hopper.Config]:
@@ -131,7 +119,7 @@ def _measure(options: argparse.Namespace, say: Callable[[str], None]) -> dict[st
     clocks = Clocks()
     wanted = [c for c in cells() if options.only in c.name]
     configs = _configs(options, [c for c in wanted if c.name not in done], say)
-    _compile(list(configs.values()))
+    compile_all(configs.values())
     try:
         for number, cell in enumerate(wanted, 1):
             if cell.name in done:
