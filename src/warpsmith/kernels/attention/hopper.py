@@ -47,14 +47,9 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
         for full, free, stages in ((at.k_full, at.k_free, c.k_stages), (at.v_full, at.v_free, c.v_stages)):
             for stage in range(stages):
                 ptx.mbarrier.init(base + (full + 8 * stage), 1)
-                ptx.mbarrier.init(base + (free + 8 * stage), 4 * c.consumers * c.cluster)
-        if c.cluster > 1:
-            ptx.fence.mbarrier_init()
+                ptx.mbarrier.init(base + (free + 8 * stage), 4 * c.consumers)
         ptx.fence.proxy_async_shared_cta()
-    if c.cluster > 1:
-        ptx.cluster.sync(aligned=True)
-    else:
-        ptx.bar.sync(0)
+    ptx.bar.sync(0)
 
 
 def _check(c: Config) -> None:
@@ -68,9 +63,6 @@ def _check(c: Config) -> None:
     if min(c.k_stages, c.v_stages) < 1 or SharedMap(c).size > 227 * 1024:
         size, stages = SharedMap(c).size, f"k_stages={c.k_stages}, v_stages={c.v_stages}"
         raise InputError(f"attention: {size} bytes of shared memory with {stages}; stages from 1, bytes up to 232448")
-    if c.cluster not in (1, 2) or (c.cluster == 2 and (c.causal or c.blocks % 2 or c.keys % 16)):
-        which = f"{c.blocks} {'causal ' if c.causal else ''}blocks of {c.rows} rows"
-        raise InputError(f"attention: cluster={c.cluster} with {which}; use 1, or 2 for an even number of blocks, not causal")
     if c.keys % 16 or not 16 <= c.keys <= 256:
         raise InputError(f"attention: {c.keys} keys a tile; wgmma takes multiples of 16 from 16 to 256")
 
@@ -86,17 +78,15 @@ def build(config: Config) -> Any:
     at = SharedMap(c)
     dtype = from_name(c.dtype)
     rows_tile = Tile(c.heads, c.sequence, c.dim, dtype, Layout.TMA_128B, tma_box=(1, ROWS, STRIPE), tma_rank=3)
-    keys_box = (1, c.keys // c.cluster, STRIPE)
-    keys_tile = Tile(c.heads, c.sequence, c.dim, dtype, Layout.TMA_128B, tma_box=keys_box, tma_rank=3)
+    keys_tile = Tile(c.heads, c.sequence, c.dim, dtype, Layout.TMA_128B, tma_box=(1, c.keys, STRIPE), tma_rank=3)
     few, many = REGISTERS[c.consumers]
 
     @kernel(
         arch="sm_90a",
         in_specs=(rows_tile, keys_tile, keys_tile),
         out_specs=(rows_tile, Tile(c.heads, c.sequence, f32, Layout.ROW)),
-        grid=(c.ctas, 1, 1),
+        grid=(min(c.items, c.multiprocessors), 1, 1),
         block=(c.threads, 1, 1),
-        cluster=(c.cluster, 1, 1),
         smem=at.size,
         extern_smem=True,
         raw_directives=[("reqntid", (c.threads, 1, 1)), ("minnctapersm", (1,))],
@@ -126,7 +116,5 @@ def build(config: Config) -> Any:
                     item.advance()
                 me.last_turn()
                 finish_stores(me)
-        if c.cluster > 1:  # a peer may still arrive on this CTA's barriers
-            ptx.cluster.sync()
 
     return attention_forward

@@ -29,8 +29,8 @@ class Config(Problem):
     multiprocessors: int = 132
     emulated: int = 0
     """Of every 16 exponentials, how many a polynomial computes."""
-    cluster: int = 1
-    """2: pairs of CTAs with neighbouring rows of one head each load half of a key tile, for both."""
+    group: int = 0
+    """Heads whose causal items are planned together; 0 for as many as the level-2 cache holds."""
     ordered: int = 0
     """1: consumer warpgroups issue their products in turn, so that the softmax of one runs beside the products of the next."""
     staged: int = 0
@@ -57,11 +57,6 @@ class Config(Problem):
     def items(self) -> int:
         """Work items of the launch."""
         return self.blocks * self.heads
-
-    @property
-    def ctas(self) -> int:
-        """CTAs of the launch: one a multiprocessor, whole clusters."""
-        return min(self.items, self.multiprocessors // self.cluster * self.cluster)
 
     @property
     def stripes(self) -> int:

@@ -98,7 +98,7 @@ class Consumer:
         if self.c.staged:
             free = reg.scalar(u32)
             ptx.inst.mad.lo.u32(free, self.index, 8, self.base)
-            ptx.mbarrier.arrive(free + self.at.q_free, pred=self.leader)
+            self.release(free + self.at.q_free)
 
     def begin_item(self) -> None:
         """Reset the row state and the output."""
@@ -107,11 +107,8 @@ class Consumer:
             ptx.inst.mov.f32(value, 0.0)
 
     def release(self, barrier: Any) -> None:
-        """Give a stage back: one arrival a warp, to every CTA that fills it."""
-        if self.c.cluster == 1:
-            ptx.mbarrier.arrive(barrier, pred=self.leader)
-        else:
-            ptx.cluster.arrive_remote(barrier, self.lane, pred=self.lane < self.c.cluster)
+        """Give a stage back: one arrival a warp."""
+        ptx.mbarrier.arrive(barrier, pred=self.leader)
 
     def _next_tile(self, ring: Ring, full: int, free: int, descriptor: Any) -> tuple[Any, Any]:
         """Wait for the ring's next tile and step on; return its descriptor and the barrier that gives it back."""

@@ -19,35 +19,25 @@ __all__ = ["producer"]
 def _load(
     c: Config, at: SharedMap, base: Any, ring: Ring, tensor: Any, offsets: tuple[int, int, int], where: tuple[Any, Any]
 ) -> None:
-    """Load one tile of keys or values, in a cluster a share of it for all, into the ring's stage once it is free; step on."""
+    """Load one tile of keys or values into the ring's stage once it is free, and go to the next stage."""
     tiles, full_at, free_at = offsets
     row, head = where
-    part, mask = c.keys // c.cluster, None
     ptx.mbarrier.wait(ring.barrier(base, free_at), ring.empty_phase())
     full = ring.barrier(base, full_at)
     ptx.mbarrier.arrive_expect_tx(full, at.kv_bytes)
     tile = reg.scalar(u32)
     ptx.inst.mad.lo.u32(tile, ring.stage, at.kv_bytes, base)
-    if c.cluster > 1:
-        mask, rank = (1 << c.cluster) - 1, ptx.sreg("%cluster_ctarank")
-        ptx.inst.mad.lo.u32(tile, rank, part * 128, tile)
-        row = _offset(row, rank, part)
     for s in range(c.stripes):
         to = tile + (tiles + s * c.keys * 128)
-        coord = (s * STRIPE, row, head)
-        ptx.cp.async_.bulk.tensor_3d(dst=to, src=tensor.tma_desc(), coord=coord, mbar=full, multicast_mask=mask)
+        ptx.cp.async_.bulk.tensor_3d(dst=to, src=tensor.tma_desc(), coord=(s * STRIPE, row, head), mbar=full)
     ring.advance()
 
 
-def _offset(row: Any, rank: Any, part: int) -> Any:
-    """First row of this CTA's share of a tile."""
-    first = reg.scalar(u32)
-    ptx.inst.mad.lo.u32(first, rank, part, row)
-    return first
-
-
 def producer(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> None:
-    """Load every work item of this CTA: Q for each consumer, then K and V tiles from the last to the first."""
+    """Load every work item of this CTA: Q for each consumer, then K and V tiles from the last to the first.
+
+    A tile of K comes before the V of the tile before it: consumers want them in this order.
+    """
     k_ring, v_ring = Ring(c.k_stages), Ring(c.v_stages)
     q_phase = reg.scalar(u32, init=1)
     item = Item(c)
@@ -66,12 +56,15 @@ def producer(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> Non
                     mbar=full,
                 )
         q_phase ^= 1
-        row = reg.scalar(u32)
-        ptx.inst.mul.lo.u32(row, item.tiles, c.keys)
+        row = item.column_before(item.tiles)
+        keys = (c, at, base, k_ring, k, (at.k, at.k_full, at.k_free))
+        values = (c, at, base, v_ring, v, (at.v, at.v_full, at.v_free))
+        _load(*keys, (row, item.head))
         more_tiles = reg.scalar(pred)
-        with ptx.loop("producer_tiles", pred=more_tiles):
+        with ptx.if_(item.tiles > 1), ptx.loop("producer_tiles", pred=more_tiles):
             row += -c.keys & 0xFFFFFFFF
-            _load(c, at, base, k_ring, k, (at.k, at.k_full, at.k_free), (row, item.head))
-            _load(c, at, base, v_ring, v, (at.v, at.v_full, at.v_free), (row, item.head))
+            _load(*keys, (row, item.head))
+            _load(*values, (row + c.keys, item.head))
             ptx.inst.setp.ne.u32(more_tiles, row, 0)
+        _load(*values, (0, item.head))
         item.advance()

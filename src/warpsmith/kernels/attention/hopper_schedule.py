@@ -8,6 +8,7 @@ them from memory again.
 from __future__ import annotations
 
 import heapq
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,8 +27,20 @@ _OVERHEAD = 1.0
 
 
 def plan(c: Config) -> list[list[tuple[int, int]]]:
-    """Return the (head, block of rows) of each CTA, in order."""
-    group = max(1, _CACHE // (4 * c.sequence * c.dim))
+    """Return the (head, block of rows) of each CTA, in order: of a few sizes of group the one that ends first."""
+    if c.group:
+        return _plan(c, c.group)
+    most = max(1, min(c.heads, _CACHE // (4 * c.sequence * c.dim)))
+    plans = [_plan(c, group) for group in range(most, max(0, most - 4), -1)]
+    return min(plans, key=lambda p: max(_busy(c, items) for items in p))
+
+
+def _busy(c: Config, items: list[tuple[int, int]]) -> float:
+    return sum(c.tiles_of(block) + _OVERHEAD for _, block in items)
+
+
+def _plan(c: Config, group: int) -> list[list[tuple[int, int]]]:
+    """Plan `group` heads after `group` heads."""
     free = [(0.0, cta) for cta in range(min(c.items, c.multiprocessors))]
     out: list[list[tuple[int, int]]] = [[] for _ in free]
     for first in range(0, c.heads, group):
@@ -39,6 +52,7 @@ def plan(c: Config) -> list[list[tuple[int, int]]]:
     return out
 
 
+@cache
 def table(c: Config) -> tuple[int, list[int]]:
     """Return (words of a row, words): a row a CTA, `head << 16 | block` of each item, then at least two of `END`."""
     rows = [[head << 16 | block for head, block in items] for items in plan(c)]
