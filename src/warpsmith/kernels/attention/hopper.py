@@ -27,7 +27,8 @@ from typing import Any
 from warpsmith import Tile, kernel, ptx, reg, smem
 from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention import hopper_pipeline as pipeline
-from warpsmith.kernels.attention.hopper_config import REGISTERS, ROWS, STRIPE, Config, SharedMap, choose
+from warpsmith.kernels.attention.hopper_choice import choose
+from warpsmith.kernels.attention.hopper_config import REGISTERS, ROWS, STRIPE, Config, SharedMap
 from warpsmith.kernels.attention.hopper_consumer import Consumer
 from warpsmith.kernels.attention.hopper_item import Item, declare_table
 from warpsmith.kernels.attention.hopper_producer import producer
@@ -54,7 +55,7 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
 
 def _check(c: Config) -> None:
     c.check()
-    if c.consumers > 2 and c.dim == 128:
+    if c.consumers > 3 and c.dim == 128:
         raise InputError(
             f"attention: {c.consumers} consumers at head dimension 128 need more registers than 160 a thread; use 2"
         )

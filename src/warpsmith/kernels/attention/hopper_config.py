@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from warpsmith.kernels.attention.problem import Problem
 
-__all__ = ["REGISTERS", "ROWS", "STRIPE", "Config", "SharedMap", "choose"]
+__all__ = ["REGISTERS", "ROWS", "STRIPE", "Config", "SharedMap"]
 
 ROWS = 64
 """Query rows of one consumer warpgroup: the M of wgmma."""
@@ -70,10 +69,12 @@ class Config(Problem):
             return 1 if self.keys % ROWS == 0 else 2
         return 1 if self.sequence % self.keys else 0
 
-    def tiles_of(self, block: int) -> int:
-        """Key tiles of a work item."""
-        seen = min(self.sequence, (block + 1) * self.rows) if self.causal else self.sequence
-        return -(-seen // self.keys)
+    def tiles_of(self, block: int) -> float:
+        """Key tiles of a work item that a consumer computes, on average."""
+        if not self.causal:
+            return -(-self.sequence // self.keys)
+        ends = (min(self.sequence, block * self.rows + ROWS * (i + 1)) for i in range(self.consumers))
+        return sum(-(-end // self.keys) for end in ends) / self.consumers
 
 
 class SharedMap:
@@ -96,27 +97,3 @@ class SharedMap:
         self.v_full = self.k_free + 8 * c.k_stages
         self.v_free = self.v_full + 8 * c.v_stages
         self.size = self.v_free + 8 * c.v_stages
-
-
-def choose(heads: int, sequence: int, dim: int, dtype: str, causal: bool, **given: Any) -> Config:
-    """Return the tiling for a problem; what is given is kept."""
-    consumers = 2
-    if dim == 64:
-        costs = {n: _cost(Config(heads, sequence, dim, dtype, causal, consumers=n, **_without(given)), n) for n in (2, 3)}
-        consumers = min(costs, key=lambda n: costs[n])
-    return Config(heads, sequence, dim, dtype, causal, **{"consumers": consumers, **given})
-
-
-_TILE_CYCLES = {2: 2037, 3: 2488}
-"""Cycles of one tile of 64·consumers × 128 at D=64, as measured."""
-
-
-def _without(given: dict[str, Any]) -> dict[str, Any]:
-    return {n: v for n, v in given.items() if n != "consumers"}
-
-
-def _cost(c: Config, consumers: int) -> float:
-    """Cycles of the multiprocessor with the most work."""
-    waves = -(-c.items // c.multiprocessors)
-    average = c.items / c.multiprocessors
-    return (average + min(1.0, waves - average) * 0.5 if c.causal else waves) * _TILE_CYCLES[consumers]

@@ -1,0 +1,41 @@
+"""The tiling of the Hopper kernel for a problem: the one that a model fitted to measurements says ends first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from warpsmith.kernels.attention.hopper_config import Config
+from warpsmith.kernels.attention.hopper_schedule import LARGEST, plan
+
+__all__ = ["choose"]
+
+_CANDIDATES: dict[int, tuple[dict[str, Any], ...]] = {
+    64: (
+        {"consumers": 2, "keys": 128},
+        {"consumers": 3, "keys": 128},
+        {"consumers": 4, "keys": 64, "threshold": 8.0},
+    ),
+    128: ({"consumers": 2, "keys": 128},),
+}
+_MICROSECONDS = {(64, 2): (1.236, 0.8), (64, 3): (1.462, 1.35), (64, 4): (1.045, 1.5), (128, 2): (1.6, 1.6)}
+"""(dim, consumers) → (a key tile, what an item costs besides) on an H200; docs/performance.md has the measurements."""
+
+
+def choose(heads: int, sequence: int, dim: int, dtype: str, causal: bool, **given: Any) -> Config:
+    """Return the config that should be fastest on an H100 or H200 for a problem; options that are given are kept."""
+    base = Config(heads, sequence, dim, dtype, causal, ordered=1, staged=1)
+    if dim == 128:
+        base = replace(base, threshold=8.0 if causal else 0.0, ordered=int(causal or sequence <= 1024))
+    made = [replace(base, **{**candidate, **given}) for candidate in _CANDIDATES.get(dim, ({},))]
+    return min(made, key=predicted)
+
+
+def predicted(c: Config) -> float:
+    """Return the microseconds that the model gives the multiprocessor with the most work."""
+    tile, item = _MICROSECONDS.get((c.dim, c.consumers), (1.0, 1.0))
+    if not c.causal or c.items > LARGEST:
+        rounds = -(-c.items // c.multiprocessors)
+        tiles = sum(map(c.tiles_of, range(c.blocks))) / c.blocks
+        return rounds * (tiles * tile + item)
+    return max(sum(c.tiles_of(block) * tile + item for _, block in items) for items in plan(c))
