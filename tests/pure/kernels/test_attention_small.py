@@ -5,6 +5,7 @@ import pytest
 
 from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention import ampere, hopper
+from warpsmith.kernels.attention.hopper_schedule import plan
 from warpsmith.kernels.attention.reference import attention
 
 
@@ -14,10 +15,16 @@ from warpsmith.kernels.attention.reference import attention
         (ampere, ampere.Config(1, 129, causal=True)),
         (hopper, hopper.Config(2, 129, causal=True, multiprocessors=2)),
         (hopper, hopper.Config(1, 200, dim=128)),
+        # all that the tilings for the GPU use: turns, staged output, planned items, rescaling by need
+        (
+            hopper,
+            hopper.Config(3, 300, causal=True, consumers=4, keys=64, threshold=8.0, ordered=1, staged=1, multiprocessors=2),
+        ),
+        (hopper, hopper.Config(2, 260, dim=128, consumers=3, keys=80, ordered=1, staged=1, multiprocessors=2)),
         # the first tile visited hides every key from the first rows; the scale rounds scale times maximum upwards
         (hopper, hopper.Config(1, 129, dim=128, causal=True, keys=64, multiprocessors=1)),
     ],
-    ids=["ampere", "hopper", "hopper-128", "hopper-hidden-rows"],
+    ids=["ampere", "hopper", "hopper-128", "hopper-4", "hopper-128-3", "hopper-hidden-rows"],
 )
 def test_agrees_with_float64(module, config):
     rng = np.random.default_rng(1)
@@ -35,10 +42,11 @@ def test_agrees_with_float64(module, config):
     [
         (hopper.Config(1, 64, 96), "attention: head dimension 96 is not supported; use 64 or 128"),
         (hopper.Config(1, 64, dtype="f32"), "attention: dtype 'f32' is not supported; use 'f16' or 'bf16'"),
-        (hopper.Config(1, 64, consumers=4), "attention: 4 consumer warpgroups are not supported; use 2 or 3"),
+        (hopper.Config(1, 64, consumers=5), "attention: 5 consumer warpgroups are not supported; use 2, 3 or 4"),
         (
             hopper.Config(1, 64, 128, consumers=3),
-            "attention: three consumers at head dimension 128 need more registers than 160 a thread; use 2",
+            "attention: 3 consumers, 128 keys a tile and head dimension 128 need more than 160 registers a thread; "
+            "use fewer keys",
         ),
         (hopper.Config(0, 64), "attention: heads=0 and sequence=64 must be at least 1"),
         (hopper.Config(1, 64, keys=72), "attention: 72 keys a tile; wgmma takes multiples of 16 from 16 to 256"),
@@ -48,3 +56,18 @@ def test_refuses_by_name(config, message):
     with pytest.raises(InputError) as caught:
         hopper.build(config)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize(("heads", "sequence", "dim"), [(8, 4096, 64), (32, 512, 128), (5, 1000, 64), (7, 3000, 128)])
+def test_the_plan_holds_every_item_once(heads, sequence, dim, causal):
+    config = hopper.choose(heads, sequence, dim, "f16", causal)
+    planned = [item for items in plan(config) for item in items]
+    assert sorted(planned) == [(head, block) for head in range(config.heads) for block in range(config.blocks)]
+
+
+def test_causal_work_is_spread_evenly():
+    """Longest first: the busiest multiprocessor has at most 3 % more than the mean where there are 15 items for each."""
+    config = hopper.choose(32, 8192, 128, "f16", causal=True)
+    work = [sum(config.tiles_of(block) for _, block in items) for items in plan(config)]
+    assert max(work) <= 1.03 * sum(work) / config.multiprocessors

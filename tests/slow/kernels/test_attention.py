@@ -42,6 +42,25 @@ def test_hopper_with_three_consumers(sequence, causal):
     run(hopper, hopper.Config(2, sequence, 64, "f16", causal, consumers=3, multiprocessors=2))
 
 
+TILINGS = [(64, 2, 128), (64, 3, 128), (64, 4, 64), (128, 2, 128), (128, 3, 80)]
+"""(dim, consumers, keys): what the choice of tilings has."""
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("sequence", [1, 127, 129, 700])
+@pytest.mark.parametrize(("dim", "consumers", "keys"), TILINGS)
+def test_hopper_tilings(dim, consumers, keys, sequence, causal):
+    options = {"consumers": consumers, "keys": keys, "ordered": 1, "staged": 1, "multiprocessors": 3}
+    run(hopper, hopper.Config(2, sequence, dim, "bf16", causal, threshold=8.0 * (sequence % 2), **options))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("dim", "consumers", "keys"), TILINGS)
+def test_random_schedules_of_the_tilings_have_no_findings(dim, consumers, keys, seed):
+    options = {"consumers": consumers, "keys": keys, "ordered": 1, "staged": 1, "multiprocessors": 2, "threshold": 8.0}
+    run(hopper, hopper.Config(2, 300, dim, "f16", seed % 2 == 0, **options), schedule="random", seed=seed)
+
+
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
 def test_hopper_options(causal):
     run(hopper, hopper.Config(2, 300, 64, "f16", causal, emulated=4, threshold=8.0, keys=64, k_stages=3, multiprocessors=3))

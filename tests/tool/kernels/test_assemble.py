@@ -16,6 +16,11 @@ def configurations():
                     yield ampere, ampere.Config(**shape)
                     yield hopper, hopper.Config(**shape)
         yield hopper, hopper.Config(2, 1000, 64, dtype, causal, consumers=3)
+        for causal in (False, True):
+            for dim, consumers, keys in ((64, 2, 128), (64, 3, 128), (64, 4, 64), (128, 2, 128), (128, 3, 80)):
+                for threshold in (0.0, 8.0):
+                    tiling = {"consumers": consumers, "keys": keys, "threshold": threshold, "ordered": 1, "staged": 1}
+                    yield hopper, hopper.Config(2, 1000, dim, dtype, causal, **tiling)
         yield hopper, hopper.Config(2, 1000, 64, dtype, causal, emulated=2, threshold=8.0)
         yield rms_norm, rms_norm.Config(4, 5000, dtype)
         yield gemm, gemm.Config(200, 136, 72, dtype, "nt")

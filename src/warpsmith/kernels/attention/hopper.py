@@ -28,7 +28,7 @@ from warpsmith import Tile, kernel, ptx, reg, smem
 from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention import hopper_pipeline as pipeline
 from warpsmith.kernels.attention.hopper_choice import choose
-from warpsmith.kernels.attention.hopper_config import REGISTERS, ROWS, STRIPE, Config, SharedMap
+from warpsmith.kernels.attention.hopper_config import REGISTERS, ROWS, STRIPE, VALUES, Config, SharedMap
 from warpsmith.kernels.attention.hopper_consumer import Consumer
 from warpsmith.kernels.attention.hopper_item import Item, declare_table
 from warpsmith.kernels.attention.hopper_producer import producer
@@ -55,17 +55,16 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
 
 def _check(c: Config) -> None:
     c.check()
-    if c.consumers > 3 and c.dim == 128:
-        raise InputError(
-            f"attention: {c.consumers} consumers at head dimension 128 need more registers than 160 a thread; use 2"
-        )
+    if c.keys % 16 or not 16 <= c.keys <= 256:
+        raise InputError(f"attention: {c.keys} keys a tile; wgmma takes multiples of 16 from 16 to 256")
     if c.consumers not in REGISTERS:
         raise InputError(f"attention: {c.consumers} consumer warpgroups are not supported; use 2, 3 or 4")
+    if c.values > VALUES[c.consumers]:
+        which = f"{c.consumers} consumers, {c.keys} keys a tile and head dimension {c.dim}"
+        raise InputError(f"attention: {which} need more than {REGISTERS[c.consumers][1]} registers a thread; use fewer keys")
     if min(c.k_stages, c.v_stages) < 1 or SharedMap(c).size > 227 * 1024:
         size, stages = SharedMap(c).size, f"k_stages={c.k_stages}, v_stages={c.v_stages}"
         raise InputError(f"attention: {size} bytes of shared memory with {stages}; stages from 1, bytes up to 232448")
-    if c.keys % 16 or not 16 <= c.keys <= 256:
-        raise InputError(f"attention: {c.keys} keys a tile; wgmma takes multiples of 16 from 16 to 256")
 
 
 @cache

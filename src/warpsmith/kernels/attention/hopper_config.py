@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from warpsmith.kernels.attention.problem import Problem
 
-__all__ = ["REGISTERS", "ROWS", "STRIPE", "Config", "SharedMap"]
+__all__ = ["REGISTERS", "ROWS", "STRIPE", "VALUES", "Config", "SharedMap"]
 
 ROWS = 64
 """Query rows of one consumer warpgroup: the M of wgmma."""
@@ -14,6 +14,9 @@ STRIPE = 64
 """16-bit elements in one 128-byte swizzled row: a D=128 tile is two stripes."""
 REGISTERS = {2: (24, 240), 3: (32, 160), 4: (24, 112)}
 """consumers → registers a thread of the (producer, consumers); the sum fits the 64 K of a multiprocessor."""
+
+VALUES = {2: 208, 3: 128, 4: 80}
+"""consumers → most of those registers that output, scores and probabilities may have; beyond, ptxas spills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class Config(Problem):
     def rows(self) -> int:
         """Query rows of a work item."""
         return ROWS * self.consumers
+
+    @property
+    def values(self) -> int:
+        """Registers of a thread that hold output, scores and probabilities."""
+        return self.dim // 2 + self.keys // 2 + self.keys // 4
 
     @property
     def threads(self) -> int:
