@@ -11,7 +11,7 @@ from warpsmith.simulator.fragments import accumulator, operand_a, operand_b, vol
 from warpsmith.simulator.meanings.mma_double import double_product
 from warpsmith.simulator.meanings.mma_emulated import bytes_as_halves, lacks_bytes, lacks_volta_shape, volta_product
 from warpsmith.simulator.meanings.mma_scaled import block_scaled
-from warpsmith.simulator.meanings.registry import machine, refuse
+from warpsmith.simulator.meanings.registry import machine
 from warpsmith.simulator.multiply import multiply
 from warpsmith.simulator.operand_values import WIDTH, values
 from warpsmith.simulator.packing import elements, matrices, packed, registers, write_registers
@@ -33,7 +33,7 @@ _TYPES = (*WIDTH, "f32", "s32")
 def mma(m: Match) -> Function | Refused:
     """Compute D = A·B + C for every warp; with `.sp`, A is stored by half and metadata say which half."""
     if "block_scale" in m.mnemonic:
-        return refuse("block scaling of sparse products is not modelled") if ".sp" in m.mnemonic else block_scaled(m)
+        return block_scaled(m)
     words = m.mnemonic.split(".")
     shape = re.search(r"\.m(\d+)n(\d+)k(\d+)\.", m.mnemonic)
     assert shape is not None

@@ -9,46 +9,82 @@ import numpy as np
 
 from warpsmith.simulator.block_scaled import Scaled, scaled_product
 from warpsmith.simulator.fragments import accumulator, operand_a, operand_b
+from warpsmith.simulator.meanings.registry import refuse
 from warpsmith.simulator.operand_values import values
 from warpsmith.simulator.packing import elements, matrices, packed, registers, write_registers
 from warpsmith.simulator.scale_factors import factors
+from warpsmith.simulator.sparse import Sparsity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpsmith.assembly.ptx.isa import Match
     from warpsmith.simulator.lanes import Lanes
-    from warpsmith.simulator.meanings.registry import Function
+    from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.meanings.registry import Function, Refused
 
 __all__ = ["block_scaled"]
 
 
-def block_scaled(m: Match) -> Function:
-    """Compute D = (A · scale_A)(B · scale_B) + C for every warp; m16n8k64 packs e2m1 in 4 bits, m16n8k32 has bytes."""
+def block_scaled(m: Match) -> Function | Refused:
+    """Compute D = (A · scale_A)(B · scale_B) + C for every warp; kind::mxf8f6f4 has bytes, the others e2m1 in 4 bits.
+
+    With `.sp`, A is stored by half and `e` says which half. One factor is for a whole row or column then (scale_vec::1X).
+    """
     words = m.mnemonic.split(".")
     _, a_type, b_type, _, factor = words[-5:]
-    depth = 64 if "m16n8k64" in words else 32
+    four_bits, sparse = "kind::mxf8f6f4" not in words, words[1].startswith("sp")
+    if four_bits and sparse:
+        return refuse("block scaling of sparse 4-bit elements is not modelled: how their sums are grouped has no source")
+    depth = 64 if four_bits or sparse else 32
     given = re.search(r"scale_vec::(\d)X", m.mnemonic)
-    count = int(given[1]) if given else depth // 32  # without a size: 1X of mxf8f6f4, 2X of mxf4
-    types = Scaled(a_type, b_type, factor, packed=depth == 64)
-    width = 4 if types.packed else 8
-    map_a, map_b, map_c = operand_a(16, depth, width), operand_b(depth, 8, width), accumulator(16, 8, 32)
+    count = int(given[1]) if given else 2 if four_bits else 1
+    types = Scaled(a_type, b_type, factor, packed=four_bits)
+    width, stored = 4 if four_bits else 8, depth // 2 if sparse else depth
+    sparsity = Sparsity(a_type, depth, ordered=True) if sparse else None
+    map_a, map_b, map_c = operand_a(16, stored, width), operand_b(depth, 8, width), accumulator(16, 8, 32)
 
-    def operand(x: Lanes, held: Any, where: Any, shape: tuple[int, int], warps: NDArray[np.bool_], type_: str) -> Any:
-        bits = matrices(elements(registers(x, held), width), where, shape, warps)
-        return values(bits << 2 if types.packed else bits, type_)  # e2m1 in a byte stands two bits up
-
-    def scales(x: Lanes, held: Any, selector: Any, warps: NDArray[np.bool_], name: str) -> NDArray[np.float64]:
-        chosen = registers(x, selector).reshape(2, -1, 32)[:, warps]
-        return factors(registers(x, held)[0].reshape(-1, 32)[warps], chosen, count, factor, name)
-
-    def run(x: Lanes, d: Any, a: Any, b: Any, c: Any, sa: Any, ida: Any, sb: Any, idb: Any) -> None:
+    def run(x: Lanes, d: Any, a: Any, b: Any, c: Any, *rest: Any) -> None:
+        *metadata, sa, ida, sb, idb = rest
         warps = x.warps(x.active()).any(-1).reshape(-1)
-        left = operand(x, a, map_a, (16, depth), warps, a_type)
-        right = operand(x, b, map_b, (depth, 8), warps, b_type)
+        left = values(_aligned(matrices(elements(registers(x, a), width), map_a, (16, stored), warps), types), a_type)
+        right = values(_aligned(matrices(elements(registers(x, b), width), map_b, (depth, 8), warps), types), b_type)
         third = np.ascontiguousarray(matrices(registers(x, c)[..., None], map_c, (16, 8), warps)).view(np.float32)
-        scale_a, scale_b = scales(x, sa, ida, warps, "a"), scales(x, sb, idb, warps, "b")
-        product = scaled_product(x.machine, left, right, third, scale_a, scale_b, types)
+        of_a = _factors(x, sa, ida, warps, (count, factor, "a"))
+        of_b = _factors(x, sb, idb, warps, (count, factor, "b"))
+        if sparsity is None:
+            product = scaled_product(x.machine, left, right, third, of_a, of_b, types)
+        else:
+            e, selector = metadata
+            kept = sparsity.columns(x.machine, registers(x, e)[0].reshape(-1, 32)[warps], int(selector))
+            product = _sparse(x.machine, left, right, third, of_a, of_b, types, kept)
         write_registers(x, d, packed(product, map_c), warps)
 
     return run
+
+
+def _aligned(bits: Any, types: Scaled) -> Any:
+    """Return the bits of elements as `values` takes them: e2m1 in a byte stands two bits up."""
+    return bits << 2 if types.packed else bits
+
+
+def _factors(x: Lanes, held: Any, selector: Any, warps: NDArray[np.bool_], how: tuple[int, str, str]) -> NDArray[np.float64]:
+    """Return the factors of A or B; `how` is their count for a row, their type and the operand."""
+    chosen = registers(x, selector).reshape(2, -1, 32)[:, warps]
+    return factors(registers(x, held)[0].reshape(-1, 32)[warps], chosen, *how)
+
+
+def _sparse(
+    machine: Machine, a: Any, b: Any, c: Any, sa: NDArray[np.float64], sb: NDArray[np.float64], types: Scaled,
+    kept: NDArray[np.intp],
+) -> Any:  # fmt: skip
+    """Return the product of `a[w, m, k / 2]` and the elements of `b[w, k, n]` that the columns `kept` name, row by row."""
+    machine.fidelity.note(
+        f"sparse block-scaled {types.a} tensor cores", "published model",
+        "the model of dense products over the stored elements: no source covers sparse ones",
+    )  # fmt: skip
+    rows = a.shape[0] * a.shape[1]
+    met = np.take_along_axis(b[:, None], kept[..., None], axis=-2).reshape(rows, -1, b.shape[-1])
+    each = np.repeat(sb, a.shape[1], axis=0)
+    flat = scaled_product(machine, a.reshape(rows, 1, -1), met, c.reshape(rows, 1, -1), sa.reshape(rows, 1, 1), each, types)
+    return flat.reshape(c.shape)

@@ -27,7 +27,7 @@ def remote(m: Match) -> Function | Refused:
     """Store or reduce asynchronously; the bytes complete on the barrier of the destination CTA."""
     names = ["mbar" if slot.name == "m" else slot.name for slot in m.operands]
     if "mbar" not in names:
-        return refuse("its form for global memory is not modelled")
+        return refuse("asynchronous stores to global memory have no model: no instruction waits for them")
     words = m.mnemonic.split(".")
     op = next((w for w in words if w in ("inc", "dec", "min", "max", "and", "or", "xor", "add")), None)
     element = words[-1]

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpsmith.assembly.ptx.isa import match
 from warpsmith.base.errors import CapabilityError
-from warpsmith.simulator.meanings import registry
 
 FORMATS = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15), "e3m2": (3, 2, 3), "e2m3": (2, 3, 1), "e2m1": (2, 1, 1), "ue4m3": (4, 3, 7)}
 SMALLEST = {"e4m3": -6, "e5m2": -14, "e3m2": -2, "e2m3": 0, "e2m1": 0, "ue4m3": -6, "ue8m0": -127}
@@ -249,8 +247,3 @@ def test_a_selector_may_be_in_a_register(run: Any) -> None:
     parts, matrices = problem(FORMS[0], 9, (1, 1, 1, 1))
     got, _ = run_one(run, FORMS[0], parts, ("%h1", "%h1", "%h1", "%h1"), numerics="exact")
     assert got.tobytes() == expected(FORMS[0], *matrices).tobytes()
-
-
-def test_sparse_block_scaling_is_refused_by_name() -> None:
-    name = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0"
-    assert registry.build(next(iter(match(name)))) == registry.refuse("block scaling of sparse products is not modelled")
