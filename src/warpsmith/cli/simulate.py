@@ -34,7 +34,10 @@ __all__ = ["command"]
 
 INTERRUPTED = 130
 ARGUMENTS = """Arguments: a.npy or a.npy:bf16, an array; f32[128x64] or f32[128x64]=normal, an array that is made;
-128 or 1.5, a number; @file, its bytes; map:ARRAY:box=64x64:swizzle=128B, a tensor map."""
+out:f32[128x64], one with a name; &out+16 or &0+16, a pointer into an array before it; 128, 1.5f or 3:s16, a number;
+{a.npy,3:s32}, a structure; @file, its bytes; map:ARRAY:box=64x64:swizzle=128B, a tensor map.
+
+Example: warpsmith simulate k.ptx --kernel axpy --grid 4 --block 128 --args x.npy,y:f32[512],2.5f,512 --out results"""
 
 
 @click.command(epilog=ARGUMENTS)
@@ -44,7 +47,9 @@ ARGUMENTS = """Arguments: a.npy or a.npy:bf16, an array; f32[128x64] or f32[128x
 @click.option("--block", help="Threads of a CTA, e.g. 256.  [default: .reqntid of the entry]")
 @click.option("--cluster", help="CTAs of a cluster.  [default: .reqnctapercluster of the entry]")
 @click.option("-a", "--args", "arguments", multiple=True, help="Arguments in order, separated by commas; may be repeated.")
-@click.option("--shared", type=click.IntRange(min=0), default=0, help="Bytes of dynamic shared memory.")
+@click.option(
+    "--dynamic-shared", "--shared", "shared", type=click.IntRange(min=0), default=0, help="Bytes of dynamic shared memory."
+)
 @click.option("--schedule", type=click.Choice(["fair", "random"]), default="fair", show_default=True, help="Order of things.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random schedule and of =normal arrays.")
 @click.option("--numerics", type=click.Choice(["exact", "fast"]), default="exact", show_default=True, help="Of tensor cores.")
@@ -53,7 +58,12 @@ ARGUMENTS = """Arguments: a.npy or a.npy:bf16, an array; f32[128x64] or f32[128x
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes for the grid's CTAs.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps.")
 @click.option("-p", "--parameter", "parameters", multiple=True, help="NAME=VALUE, a keyword parameter of a Python kernel.")
-@click.option("-o", "--output", "outputs", multiple=True, metavar="N=FILE.npy", help="Write array N (from 0) afterwards.")
+@click.option(
+    "-o", "--output", "outputs", multiple=True, metavar="N=FILE.npy", help="Write array N (from 0, or its name) afterwards."
+)
+@click.option(
+    "--out", "folder", metavar="DIR", help="Write every array afterwards, as NAME.npy or N.npy, and what was printed."
+)
 @json_option
 def command(
     *,
@@ -61,14 +71,15 @@ def command(
     arguments: tuple[str, ...],
     parameters: tuple[str, ...],
     outputs: tuple[str, ...],
+    folder: str | None,
     as_json: bool,
     seed: int,
     **options: Any,
 ) -> int:
     """Run a kernel on the CPU.
 
-    Prints what is wrong with it, each fault at its source line, then its arrays and what it counted. The exit status
-    is 1 if there is a finding of severity error.
+    Shows what the kernel printed, what is wrong with it, each fault at its source line, then its arrays and what it
+    counted. The exit status is 1 if there is a finding of severity error.
     """
     values = parse_values(arguments, seed=seed)
     wanted = [_output(text) for text in outputs]
@@ -78,8 +89,11 @@ def command(
             result, arrays = _run_python(target, values, parse_parameters(parameters), options)
         else:
             result, arrays = _run_ptx(target, values, parameters, options)
-    for index, path in wanted:
-        _save(path, index, arrays)
+    chosen = [(path, _chosen(word, arrays, path)) for word, path in wanted]
+    for path, array in chosen:
+        _save(path, array)
+    if folder is not None:
+        _save_all(Path(folder), arrays, result.printed)
     (_print_json if as_json else _print)(result, arrays)
     if any(f.severity == "error" for f in result.findings):
         return 1
@@ -97,7 +111,7 @@ def _run_ptx(
     shape = launch_shape(module, entry, grid, options.pop("block", None), options.pop("cluster", None), target)
     arguments = [v.argument for v in values]
     result = simulate(module, kernel=entry, args=arguments, dynamic_shared=options.pop("shared"), **shape, **options)
-    return result, [(v.text, v.array) for v in values if v.array is not None]
+    return result, [pair for v in values for pair in v.arrays]
 
 
 def _run_python(
@@ -110,24 +124,47 @@ def _run_python(
     if grid := options.pop("grid", None):
         options["grid"] = extents(grid, "grid")
     result = load_kernel(target).simulate(*(v.argument for v in values), **options, **parameters)
-    arrays = [(v.text, v.array) for v in values if v.array is not None]
+    arrays = [pair for v in values for pair in v.arrays]
     given = {id(array) for _, array in arrays}
     return result, arrays + [(f"output {i}", a) for i, a in enumerate(result.outputs) if id(a) not in given]
 
 
-def _output(text: str) -> tuple[int, Path]:
-    index, equals, path = text.partition("=")
-    if not equals or not index.isdecimal() or not path.endswith(".npy"):
-        raise InputError(f"--output {text}: write N=FILE.npy, N being the array's number from 0")
-    return int(index), Path(path)
+def _output(text: str) -> tuple[str, Path]:
+    word, equals, path = text.partition("=")
+    if not equals or not (word.isdecimal() or word.isidentifier()) or not path.endswith(".npy"):
+        raise InputError(f"--output {text}: write N=FILE.npy, N being the array's number from 0, or its name")
+    return word, Path(path)
 
 
-def _save(path: Path, index: int, arrays: list[Named]) -> None:
-    if index >= len(arrays):
-        raise InputError(f"--output {index}={path}: there are {len(arrays)} arrays, numbered from 0")
+def _chosen(word: str, arrays: list[Named], path: Path) -> NDArray[Any]:
+    """Return the array of a number or a name."""
+    if word.isdecimal() and int(word) < len(arrays):
+        return arrays[int(word)][1]
+    for name, array in arrays:
+        if name == word:
+            return array
+    if word.isdecimal():
+        raise InputError(f"--output {word}={path}: there are {len(arrays)} arrays, numbered from 0")
+    named = ", ".join(name for name, _ in arrays if name.isidentifier()) or "none"
+    raise InputError(f"--output {word}={path}: no array is called {word!r}; names there: {named}")
+
+
+def _save(path: Path, array: NDArray[Any]) -> None:
     buffer = io.BytesIO()
-    np.save(buffer, arrays[index][1])
+    np.save(buffer, array)
     write_whole(path, buffer.getvalue())
+
+
+def _save_all(folder: Path, arrays: list[Named], printed: str) -> None:
+    """Write every array as its name or number, and the text that was printed, if any."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be made a folder: {error.strerror or error}") from None
+    for index, (name, array) in enumerate(arrays):
+        _save(folder / f"{name if name.isidentifier() else index}.npy", array)
+    if printed:
+        write_whole(folder / "printed.txt", printed.encode())
 
 
 def _summary(name: str, array: NDArray[Any]) -> str:
@@ -143,6 +180,7 @@ def _summary(name: str, array: NDArray[Any]) -> str:
 
 
 def _print(result: SimulationResult, arrays: list[Named]) -> None:
+    print(result.printed, end="" if not result.printed or result.printed.endswith("\n") else "\n")
     for finding in result.findings:
         print(shown(finding))
     if not result.completed:
@@ -160,6 +198,7 @@ def _print_json(result: SimulationResult, arrays: list[Named]) -> None:
     print_json(
         {
             "completed": result.completed,
+            "printed": result.printed,
             "findings": [finding_json(f) for f in result.findings],
             "arrays": [{"name": n, "dtype": str(a.dtype), "shape": list(a.shape)} for n, a in arrays],
             "processes": result.processes,

@@ -2,10 +2,13 @@
 
 a.npy                 an array from a file; `a.npy:bf16` takes its bits as another type of that size
 f32[128x64]           an array of zeros; `=ones`, `=range`, `=normal` or `=7.5` fill it
-128  0x80  -1  1.5    a number
+out:f32[128x64]       an array with a name: what `--out DIR` writes it to, and what `&out` means
+&out  &0+16           a pointer into an array given before, by its name or number, 16 elements from its start
+128  0x80  -1  1.5    a number of the parameter's type; 3:s16, 1.5:f32 or 1.5f one of a stated type
+{a.npy,3:s32,1.5f}    a structure: arrays are pointers, numbers state their type, members are laid out as in C
 @blob.bin             the bytes of a file
 map:ARRAY:box=64x64:swizzle=128B
-                      a tensor map of an array; the other options of TensorMap are written the same way
+                      a tensor map of an array; the other options of TensorMap are written the same way; `tma:` means the same
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import ml_dtypes
 import numpy as np
 
 from warpsmith.base.errors import InputError
+from warpsmith.simulator import ptr
 from warpsmith.simulator.host_memory import require
 from warpsmith.simulator.tensormap import TensorMap
 
@@ -43,6 +47,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 """PTX type -> numpy type of an array of it."""
 
 _FILLED = re.compile(r"(?P<type>\w+)\[(?P<shape>\d+(?:x\d+)*)\](?:=(?P<fill>.+))?")
+_MAP_PREFIXES = ("map", "tma")
 _MAP_LISTS = ("box", "element_strides", "lower", "upper")
 _MAP_WORDS = ("swizzle", "element", "interleave", "l2", "fill", "mode")
 _MAP_NUMBERS = ("channels", "pixels")
@@ -51,44 +56,135 @@ _MAP_NUMBERS = ("channels", "pixels")
 @final
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One argument: how it was written, what the simulator is given, and its array, if it has one."""
+    """One argument: how it was written, what the simulator is given, and the arrays it brings."""
 
     text: str
     argument: object
-    array: NDArray[Any] | None = None
+    arrays: tuple[tuple[str, NDArray[Any]], ...] = ()
+    """(name, or how it was written; array)"""
+
+    @property
+    def array(self) -> NDArray[Any] | None:
+        """The array of an argument that is one."""
+        return self.arrays[0][1] if self.arrays and not self.text.startswith("{") else None
+
+
+@final
+class _Reader:
+    """Reads one argument after the other; pointers name what came before."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.arrays: list[tuple[str, NDArray[Any]]] = []
+
+    def value(self, text: str) -> Value:
+        """Read one argument, at the top or within a structure."""
+        if text.startswith("{"):
+            return self._structure(text)
+        if text.startswith("&"):
+            return Value(text, self._pointer(text))
+        name, colon, rest = text.partition(":")
+        if colon and name.isidentifier() and name not in (*_MAP_PREFIXES, *DTYPES) and _is_array(rest):
+            return self._array(text, name, rest)
+        if name in _MAP_PREFIXES:
+            return self._kept(_tensor_map(text, self._next_seed()))
+        if text.startswith("@"):
+            return Value(text, _read(text[1:]))
+        return self._array(text, text, text) if _is_array(text) else Value(text, _number(text))
+
+    def _kept(self, value: Value) -> Value:
+        self.arrays += value.arrays
+        return value
+
+    def _next_seed(self) -> int:
+        self.seed += 1
+        return self.seed - 1
+
+    def _array(self, text: str, name: str, written: str) -> Value:
+        if name != text and any(known == name for known, _ in self.arrays):
+            raise InputError(f"{text}: two arrays are called {name!r}; give them different names")
+        array = _array(written, self._next_seed())
+        return self._kept(Value(text, array, ((name, array),)))
+
+    def _structure(self, text: str) -> Value:
+        if not text.endswith("}"):
+            raise InputError(f"{text}: a structure ends with a brace, e.g. {{a.npy,3:s32,1.5f}}")
+        members = [self.value(part) for part in _split(text[1:-1])]
+        for member in members:
+            if isinstance(member.argument, int | float) and not isinstance(member.argument, np.generic):
+                raise InputError(f"{text}: {member.text} has no type in a structure; write {member.text}:s32 or the like")
+        return Value(text, tuple(m.argument for m in members), tuple(a for m in members for a in m.arrays))
+
+    def _pointer(self, text: str) -> object:
+        word, _, offset = text[1:].partition("+")
+        found = [array for i, (name, array) in enumerate(self.arrays) if word in (name, str(i))]
+        if not found:
+            known = ", ".join(
+                f"&{i}" + (f" (&{name})" if name.isidentifier() else "") for i, (name, _) in enumerate(self.arrays)
+            )
+            raise InputError(f"{text}: no array before it has that name or number; there are {known or 'none'}")
+        if offset and not offset.isdecimal():
+            raise InputError(f"{text}: the offset is a number of elements, e.g. &{word}+16")
+        return ptr(found[0], int(offset or 0))
 
 
 def parse_values(texts: Sequence[str], *, seed: int = 0) -> list[Value]:
-    """Read arguments; each text may hold several, separated by commas."""
-    parts = [part.strip() for text in texts for part in text.split(",")]
-    return [parse_value(part, seed=seed + i) for i, part in enumerate(parts) if part]
+    """Read arguments; each text may hold several, separated by commas; raise `InputError` that shows the ways to write one."""
+    reader = _Reader(seed)
+    return [reader.value(part) for text in texts for part in _split(text)]
 
 
 def parse_value(text: str, *, seed: int = 0) -> Value:
     """Read one argument; raise `InputError` that shows the ways to write one."""
-    if text.startswith("map:"):
-        return _tensor_map(text, seed)
-    if text.startswith("@"):
-        return Value(text, _read(text[1:]))
+    return _Reader(seed).value(text)
+
+
+def _split(text: str) -> list[str]:
+    """Return the parts between commas that stand in no braces."""
+    parts, depth = [""], 0
+    for c in text:
+        depth += (c == "{") - (c == "}")
+        if depth < 0:
+            raise InputError(f"{text}: a brace is closed that was not opened")
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    if depth:
+        raise InputError(f"{text}: a brace is not closed; a structure is written {{a.npy,3:s32,1.5f}}")
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _is_array(text: str) -> bool:
+    path, _, _ = text.rpartition(":")
+    return bool(_FILLED.fullmatch(text)) or text.endswith(".npy") or path.endswith(".npy")
+
+
+def _array(text: str, seed: int) -> NDArray[Any]:
+    """Make or load the array of `f32[4]=ones`, `a.npy` or `a.npy:bf16`."""
     if m := _FILLED.fullmatch(text):
-        array = _filled(text, m["type"], m["shape"], m["fill"], seed)
-        return Value(text, array, array)
+        return _filled(text, m["type"], m["shape"], m["fill"], seed)
     path, _, word = text.rpartition(":")
-    if text.endswith(".npy") or path.endswith(".npy"):
-        array = _load(text) if text.endswith(".npy") else _view(_load(path), path, word)
-        return Value(text, array, array)
-    return Value(text, _number(text))
+    return _load(text) if text.endswith(".npy") else _view(_load(path), path, word)
 
 
-def _number(text: str) -> int | float:
+def _number(text: str) -> Any:
+    """Read a number; `3:s16` and `1.5f` are numpy scalars of that type."""
+    word, colon, kind = text.rpartition(":")
+    if colon and kind in DTYPES:
+        plain = _number(word)
+        return _element(text, DTYPES[kind], str(plain))[()]
+    if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?f", text):
+        return _element(text, DTYPES["f32"], text[:-1])[()]
     for read in (lambda: int(text, 0), lambda: float(text)):
         try:
             return read()
         except ValueError:
             continue
     raise InputError(
-        f"{text!r} is no argument; write a number, a file a.npy (or a.npy:bf16), f32[128x64] (or f32[128x64]=normal), "
-        "@file for bytes, or map:ARRAY:box=64x64:swizzle=128B"
+        f"{text!r} is no argument; write a number (128, 1.5f, 3:s16), a file a.npy (or a.npy:bf16), f32[128x64] (or "
+        "f32[128x64]=normal), &0+16 for a pointer into array 0, {a.npy,3:s32} for a structure, @file for bytes, or "
+        "map:ARRAY:box=64x64:swizzle=128B"
     )
 
 
@@ -145,11 +241,18 @@ def _extents(text: str, shape: str, dtype: np.dtype[Any]) -> tuple[int, ...]:
     return extents
 
 
+def _plain(text: str) -> int | float:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return float(text)
+
+
 def _element(text: str, dtype: np.dtype[Any], fill: str | None) -> Any:
     """Read the number that fills an array, as `dtype`; refuse one that the type cannot hold."""
     try:
-        number = 1.0 if fill == "ones" else _number(fill or "0")
-    except InputError:
+        number = 1.0 if fill == "ones" else _plain(fill or "0")
+    except ValueError:
         raise InputError(f"{text}: no filling {fill!r}; write =zeros, =ones, =range, =normal or a number") from None
     try:
         if dtype.kind in "iu":
@@ -169,9 +272,10 @@ def _tensor_map(text: str, seed: int) -> Value:
     known = (*_MAP_LISTS, *_MAP_WORDS, *_MAP_NUMBERS)
     tokens = text.split(":")[1:]
     pairs = [t.partition("=") for t in tokens if t.partition("=")[0] in known]
-    inner = parse_value(":".join(t for t in tokens if t.partition("=")[0] not in known), seed=seed)
-    if inner.array is None:
-        raise InputError(f"{text}: a tensor map is of an array, not of {inner.text!r}")
+    written = ":".join(t for t in tokens if t.partition("=")[0] not in known)
+    if not _is_array(written):
+        raise InputError(f"{text}: a tensor map is of an array, not of {written!r}")
+    array = _array(written, seed)
     options: dict[str, Any] = {}
     for name, _, value in pairs:
         try:
@@ -181,4 +285,4 @@ def _tensor_map(text: str, seed: int) -> Value:
                 options[name] = int(value) if name in _MAP_NUMBERS else value
         except ValueError:
             raise InputError(f"{text}: {name}={value} is no number or list of numbers such as 64x64") from None
-    return Value(text, TensorMap(inner.array, **options), inner.array)
+    return Value(text, TensorMap(array, **options), ((text, array),))

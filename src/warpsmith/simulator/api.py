@@ -88,12 +88,12 @@ def simulate(
 ) -> SimulationResult:
     """Run `kernel` of `module` and return outputs, findings and counters. Array arguments are updated in place.
 
-    `args`: numpy arrays and CPU tensors (pointers), `ptr(array, offset)`, ints, floats, bytes, `TensorMap`. `progress` is
-    called with (CTAs ended, CTAs of the grid). With `jobs` the CTAs are spread over so many processes, where none reads what
-    another wrote (`.processes` of the result says what was done); an `executor` with `submit(function, *arguments)`, such as
-    Dask's client, runs so many parts instead. Raise `PtxError` for a module that is not legal PTX, `InputError` for unusable
-    arguments, `CapabilityError` for what is not modelled; never for findings. Ctrl-C ends the run with `completed=False` and
-    what was done so far.
+    `args`: numpy arrays and CPU tensors (pointers), `ptr(array, offset)`, ints, floats, bytes, `TensorMap`; a tuple of
+    these is a structure by value, its numbers numpy scalars, which have a width. `progress` is called with (CTAs ended, CTAs
+    of the grid). With `jobs` the CTAs are spread over so many processes, where none reads what another wrote (`.processes` of
+    the result says what was done); an `executor` with `submit(function, *arguments)`, such as Dask's client, runs so many
+    parts instead. Raise `PtxError` for a module that is not legal PTX, `InputError` for unusable arguments, `CapabilityError`
+    for what is not modelled; never for findings. Ctrl-C ends the run with `completed=False` and what was done so far.
     """
     loaded = module if isinstance(module, LoadedModule) else _load(module)
     tree, variables = loaded.tree, loaded.variables

@@ -16,7 +16,7 @@ from warpsmith.simulator.memory import GLOBAL_BASE
 from warpsmith.simulator.tensormap import TensorMap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from warpsmith.assembly.ptx.tree import Function, Parameter
     from warpsmith.simulator.memory import GlobalMemory
@@ -110,7 +110,7 @@ class Arguments:
         if len(args) != len(parameters):
             names = ", ".join(p.name for p, _ in parameters) or "none"
             raise InputError(f"kernel `{entry.name}` takes {len(parameters)} arguments ({names}); {len(args)} were given")
-        arrays = [a for a in map(_array_of, args) if a is not None]
+        arrays = [a for a in map(_array_of, _flat(args)) if a is not None]
         self.owners = sorted((a for a in arrays if a.nbytes), key=lambda a: -a.nbytes)
         """Arrays, the largest first: a view of another argument lives where that one does."""
         memory.reserve(sum(a.nbytes + 1024 for a in arrays))
@@ -130,8 +130,10 @@ class Arguments:
             return value.encode(self._place(value.memory, f"the array of argument {index} (`{p.name}`)", what))
         if isinstance(value, bytes | bytearray | memoryview):
             return pack_value(value, p, what)
+        if isinstance(value, tuple):
+            return self._structure(value, size, what, f"argument {index} (`{p.name}`)")
         if isinstance(value, DeviceArray):
-            if size != 8 or p.shape:
+            if size != 8:
                 raise InputError(f"{what}: a device array is a pointer of 8 bytes, and the parameter has {size}")
             if value.memory is not self.memory:
                 raise InputError(f"{what}: the device array belongs to another device; copy it with .numpy()")
@@ -140,13 +142,55 @@ class Arguments:
         if array is None and (hasattr(value, "__dlpack__") or hasattr(value, "detach")):
             array = as_numpy(value, what)
         if array is not None and not (isinstance(value, np.ndarray) and value.ndim == 0):
-            if size != 8 or p.shape:
-                hint = "pass a number" if size < 8 else "pass bytes of that size"
+            if size != 8:
+                hint = "pass a number" if size < 8 else "pass bytes of that size, or a tuple of its members"
                 raise InputError(f"{what}: an array is a pointer of 8 bytes, and the parameter has {size}; {hint}")
-            offset = value.offset if isinstance(value, Pointer) else 0
-            address = self._place(array, f"argument {index} (`{p.name}`)", what) + offset
-            return struct.pack("<Q", address & 0xFFFFFFFFFFFFFFFF)
+            return self._pointer(value, array, f"argument {index} (`{p.name}`)", what)
         return pack_value(value, p, what)
+
+    def _pointer(self, value: Any, array: Any, name: str, what: str) -> bytes:
+        offset = value.offset if isinstance(value, Pointer) else 0
+        return struct.pack("<Q", (self._place(array, name, what) + offset) & 0xFFFFFFFFFFFFFFFF)
+
+    def _structure(self, members: tuple[Any, ...], size: int, what: str, name: str) -> bytes:
+        """Lay the members of a structure out as C does: each aligned to its size, the whole to the largest."""
+        data, align = self._members(members, what, name)
+        data = data.ljust(-(-len(data) // align) * align, b"\0")
+        if len(data) != size:
+            raise InputError(
+                f"{what}: the members of the tuple make a structure of {len(data)} bytes, the parameter has {size}"
+            )
+        return data
+
+    def _members(self, members: tuple[Any, ...], what: str, name: str) -> tuple[bytes, int]:
+        data, largest = b"", 1
+        for i, member in enumerate(members):
+            one, align = self._member(member, f"{what}, member {i}", name)
+            data = data.ljust(-(-len(data) // align) * align, b"\0") + one
+            largest = max(largest, align)
+        return data, largest
+
+    def _member(self, value: Any, what: str, name: str) -> tuple[bytes, int]:
+        """Return the bytes of one member and their alignment."""
+        if isinstance(value, tuple):
+            data, align = self._members(value, what, name)
+            return data.ljust(-(-len(data) // align) * align, b"\0"), align
+        if isinstance(value, TensorMap):
+            return value.encode(self._place(value.memory, name, what)), 64
+        if isinstance(value, bytes | bytearray | memoryview):
+            return bytes(value), 1
+        if isinstance(value, DeviceArray):
+            return struct.pack("<Q", value.address), 8
+        if isinstance(value, np.generic):
+            return value.tobytes(), value.dtype.alignment
+        array = _array_of(value)
+        if array is None and (hasattr(value, "__dlpack__") or hasattr(value, "detach")):
+            array = as_numpy(value, what)
+        if array is not None:
+            return self._pointer(value, array, name, what), 8
+        raise InputError(
+            f"{what}: {type(value).__name__} has no width in a structure; write np.int32(3), np.float32(1.5), an array or bytes"
+        )
 
     def _place(self, array: Any, name: str, what: str) -> int:
         """Copy an array to global memory (once) and return its address."""
@@ -192,6 +236,15 @@ def _range(array: Any) -> tuple[int, int]:
 def _bytes_of(array: Any) -> Any:
     flat = array.reshape(-1, order="F") if not array.flags.c_contiguous else array.reshape(-1)
     return flat.view(np.uint8)
+
+
+def _flat(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield arguments, the members of structures in place of them."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _flat(value)
+        else:
+            yield value
 
 
 def _array_of(value: Any) -> Any:

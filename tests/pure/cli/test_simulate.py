@@ -37,6 +37,31 @@ PTX = """\
     ret;
 }
 """
+HELLO = """\
+.version 8.0
+.target sm_90a
+.address_size 64
+.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+.global .align 1 .b8 text[11] = {116, 104, 114, 101, 97, 100, 32, 37, 100, 10, 0};
+.visible .entry hello()
+{
+    .local .align 8 .b8 box[8];
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<3>;
+    mov.u32 %r1, %tid.x;
+    st.local.u32 [box], %r1;
+    mov.u64 %rd1, box;
+    cvta.local.u64 %rd1, %rd1;
+    mov.u64 %rd2, text;
+    cvta.global.u64 %rd2, %rd2;
+    { .param .b64 f; .param .b64 a; .param .b32 r;
+    st.param.b64 [f], %rd2;
+    st.param.b64 [a], %rd1;
+    call.uni (r), vprintf, (f, a);
+    ld.param.b32 %r2, [r]; }
+    ret;
+}
+"""
 KERNEL = """\
 from warpsmith import Tile, kernel, ptx, reg
 from warpsmith.types import f32
@@ -86,6 +111,27 @@ def test_arrays_and_counters_are_printed(run: Run, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), 2 * np.arange(32, dtype=np.float32))
 
 
+def test_every_array_is_written(run: Run, tmp_path: Path) -> None:
+    assert simulate(run, "x.npy,y:f32[32],32", "--out", "a/b", "-o", "y=y.npy").status == 0
+    assert sorted(p.name for p in (tmp_path / "a/b").iterdir()) == ["0.npy", "y.npy"]
+    np.testing.assert_array_equal(np.load(tmp_path / "a/b/y.npy"), 2 * np.arange(32, dtype=np.float32))
+    np.testing.assert_array_equal(np.load(tmp_path / "a/b/y.npy"), np.load(tmp_path / "y.npy"))
+
+
+def test_a_pointer_into_an_array(run: Run, tmp_path: Path) -> None:
+    assert simulate(run, "x.npy,y:f32[64],32").status == 0
+    assert run("simulate", "add.ptx", "--block", "16", "-a", "z:f32[32]=ones,&z+16,32", "--out", ".").status == 0
+    assert np.load(tmp_path / "z.npy").tolist() == [1] * 16 + [2] * 16
+
+
+def test_what_the_kernel_printed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "hello.ptx").write_text(HELLO)
+    outcome = run("simulate", "hello.ptx", "--block", "2", "--out", "o")
+    assert outcome.out.startswith("thread 0\nthread 1\nwhat the launch did")
+    assert (tmp_path / "o" / "printed.txt").read_text() == "thread 0\nthread 1\n"
+    assert json.loads(run("simulate", "hello.ptx", "--block", "2", "--json").out)["printed"] == "thread 0\nthread 1\n"
+
+
 def test_json(run: Run) -> None:
     result = json.loads(simulate(run, "x.npy,f32[32],32", "--json", "--schedule", "random", "--seed", "5").out)
     assert (result["completed"], result["findings"]) == (True, [])
@@ -130,10 +176,21 @@ def test_a_finding_ends_with_one(run: Run) -> None:
             ["add.ptx", "--block", "32", "-a", "x.npy,f32[32],32", "--shared", "300000"],
             "kernel `add` needs 300000 bytes of shared memory (0 static, 300000 dynamic); H200 has 232448 per CTA",
         ),
-        (["add.ptx", "--block", "32", "-o", "y.npy"], "--output y.npy: write N=FILE.npy, N being the array's number from 0"),
+        (
+            ["add.ptx", "--block", "32", "-o", "y.npy"],
+            "--output y.npy: write N=FILE.npy, N being the array's number from 0, or its name",
+        ),
         (
             ["add.ptx", "--block", "32", "-a", "x.npy,f32[32],32", "-o", "7=y.npy"],
             "--output 7=y.npy: there are 2 arrays, numbered from 0",
+        ),
+        (
+            ["add.ptx", "--block", "32", "-a", "x.npy,z:f32[32],32", "-o", "y=y.npy"],
+            "--output y=y.npy: no array is called 'y'; names there: z",
+        ),
+        (
+            ["add.ptx", "--block", "32", "-a", "x.npy,f32[32],32", "--out", "x.npy"],
+            "--out x.npy: cannot be made a folder: File exists",
         ),
         (["add.ptx", "-p", "a=1"], "add.ptx: PTX has no parameters to set; -p is for kernels written in Python"),
         (

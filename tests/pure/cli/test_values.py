@@ -47,6 +47,38 @@ def test_arrays_that_are_made() -> None:
     assert first.array.tolist() == again.array.tolist() != second.array.tolist()  # pyright: ignore[reportOptionalMemberAccess]
 
 
+def test_numbers_of_a_type() -> None:
+    numbers = [v.argument for v in parse_values(["-3:s16", "2.5f,1e3f,0.1:f64,1.5:bf16"])]
+    assert [(type(n).__name__, float(n)) for n in numbers] == [  # pyright: ignore[reportArgumentType]
+        ("int16", -3), ("float32", 2.5), ("float32", 1000), ("float64", 0.1), ("bfloat16", 1.5),
+    ]  # fmt: skip
+
+
+def test_names_and_pointers() -> None:
+    x, y, p, q = parse_values(["x:f32[8]=range,tma:f16[64x64]:box=64x64", "&x+3,&0"])
+    assert isinstance(y.argument, TensorMap)
+    assert [name for v in (x, y, p, q) for name, _ in v.arrays] == ["x", "tma:f16[64x64]:box=64x64"]
+    assert (p.argument.array is x.array, p.argument.offset) == (True, 12)  # pyright: ignore[reportAttributeAccessIssue]
+    assert (q.argument.array is x.array, q.argument.offset) == (True, 0)  # pyright: ignore[reportAttributeAccessIssue]
+    for texts, said in {
+        "x:f32[8],x:f32[8]": "x:f32[8]: two arrays are called 'x'; give them different names",
+        "x:f32[8],&y": "&y: no array before it has that name or number; there are &0 (&x)",
+        "x:f32[8],&x+a": "&x+a: the offset is a number of elements, e.g. &x+16",
+        "{x:f32[8],3:s32": "{x:f32[8],3:s32: a brace is not closed; a structure is written {a.npy,3:s32,1.5f}",
+        "3}": "3}: a brace is closed that was not opened",
+    }.items():
+        with pytest.raises(InputError) as caught:
+            parse_values([texts])
+        assert str(caught.value) == said
+
+
+def test_structures() -> None:
+    one, two = parse_values(["{y:f32[4]=ones,{3:s16,1.5f},&y+1}", "7"])
+    array, (number, float_), pointer = one.argument  # pyright: ignore[reportGeneralTypeIssues]
+    assert (array.tolist(), int(number), float(float_), pointer.offset, two.argument) == ([1] * 4, 3, 1.5, 4, 7)
+    assert [name for name, _ in one.arrays] == ["y"]
+
+
 def test_bytes() -> None:
     Path("blob").write_bytes(b"\1\2")
     assert parse_value("@blob").argument == b"\1\2"
@@ -64,8 +96,9 @@ def test_tensor_maps() -> None:
     [
         (
             "a.txt",
-            "'a.txt' is no argument; write a number, a file a.npy (or a.npy:bf16), f32[128x64] (or f32[128x64]=normal), "
-            "@file for bytes, or map:ARRAY:box=64x64:swizzle=128B",
+            "'a.txt' is no argument; write a number (128, 1.5f, 3:s16), a file a.npy (or a.npy:bf16), f32[128x64] (or "
+            "f32[128x64]=normal), &0+16 for a pointer into array 0, {a.npy,3:s32} for a structure, @file for bytes, or "
+            "map:ARRAY:box=64x64:swizzle=128B",
         ),
         ("b.npy", "b.npy: cannot be read: No such file or directory"),
         ("@b", "b: cannot be read: No such file or directory"),
@@ -84,6 +117,11 @@ def test_tensor_maps() -> None:
         ("f32[" + "1x" * 40 + "1]", "f32[" + "1x" * 38 + ": at most 32 extents of at most 18 digits"),
         ("map:7", "map:7: a tensor map is of an array, not of '7'"),
         ("map:a.npy:box=a", "map:a.npy:box=a: box=a is no number or list of numbers such as 64x64"),
+        ("300:u8", "300:u8: uint8 cannot hold 300"),
+        ("1e39f", "1e39f: float32 cannot hold 1e39"),
+        ("&0", "&0: no array before it has that name or number; there are none"),
+        ("{a.npy,3}", "{a.npy,3}: 3 has no type in a structure; write 3:s32 or the like"),
+        ("{a.npy", "{a.npy: a structure ends with a brace, e.g. {a.npy,3:s32,1.5f}"),
         ("map:a.npy:fill=9", "tensor map: no fill '9'; zero or nan"),
     ],
 )

@@ -105,3 +105,30 @@ def test_progress_is_told_and_an_interrupt_leaves_a_partial_result():
     assert seen == [(1, 3)]
     assert not result.completed
     assert out[0] == 9
+
+
+STRUCTURE = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .align 8 .b8 s[32], .param .align 8 .b8 p[8]) {
+.reg .b64 %rd<5>; .reg .b32 %r<3>; .reg .b16 %h<2>; .reg .f32 %f<2>;
+ld.param.u64 %rd1, [s]; ld.param.u16 %h1, [s+8]; ld.param.f32 %f1, [s+12]; ld.param.u64 %rd2, [s+16]; ld.param.u8 %r1, [s+24];
+ld.param.u64 %rd3, [p];
+cvt.u32.u16 %r2, %h1; add.u32 %r1, %r1, %r2;
+st.global.u32 [%rd1], %r1; st.global.f32 [%rd2], %f1; st.global.f32 [%rd3], %f1;
+ret; }"""
+
+
+def test_structures_of_pointers_and_numbers() -> None:
+    x, y, z = np.zeros(1, np.uint32), np.zeros(4, np.float32), np.zeros(1, np.float32)
+    members = (x, (np.int16(300), np.float32(1.5)), ptr(y, 2), b"\5")
+    result = simulate(STRUCTURE, grid=1, block=1, args=[members, z])
+    assert not result.findings
+    assert (x.tolist(), y.tolist(), z.tolist()) == ([305], [0, 0, 1.5, 0], [1.5])
+    for wrong, said in [
+        ((x, 3), ", member 1: int has no width in a structure; write np.int32(3), np.float32(1.5), an array or bytes"),
+        ((x, np.int32(3)), ": the members of the tuple make a structure of 16 bytes, the parameter has 32"),
+    ]:
+        with pytest.raises(InputError) as caught:
+            simulate(STRUCTURE, grid=1, block=1, args=[wrong, z])
+        assert str(caught.value) == "kernel `k`, argument 0 (`s`)" + said

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import zlib
 
-from programs import nvcc_numbers, nvcc_objects, nvcc_orders
+from programs import cute_kernels, nvcc_numbers, nvcc_objects, nvcc_orders
 from programs.program import Program
 
 __all__ = ["PROGRAMS", "share", "table"]
 
-PROGRAMS: list[Program] = [*nvcc_numbers.PROGRAMS, *nvcc_objects.PROGRAMS, *nvcc_orders.PROGRAMS]
+PROGRAMS: list[Program] = [*cute_kernels.PROGRAMS, *nvcc_numbers.PROGRAMS, *nvcc_objects.PROGRAMS, *nvcc_orders.PROGRAMS]
 RUNS = [(p, arch) for p in PROGRAMS for arch in p.archs]
 
 

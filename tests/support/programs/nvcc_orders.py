@@ -50,7 +50,7 @@ def roles(rng: np.random.Generator) -> Judge:
     assert np.allclose(out, want, atol=1e-5)
 
 
-@program()
+@program(machine=True)
 def grid_steps(rng: np.random.Generator) -> Judge:
     """grid.sync() of cooperative groups: a stencil in steps over all blocks"""
     x, y, steps = rng.integers(-9, 9, 192).astype(np.int32), np.zeros(192, np.int32), 5

@@ -47,6 +47,8 @@ class Program:
     """Kinds of findings that the compiler's or its library's own code has; the page says why."""
     ordered: bool = True
     """Whether the arrays hold the same bits in every order of things (no floating atomics, no printed order, no clocks)."""
+    machine: bool = False
+    """Its arrays hold what differs between machines (addresses), or it needs a launch that `on_gpu` does not do."""
     slow: bool = False
     """Takes more than about half a second: run by tests/slow alone, but for its first architecture."""
 
@@ -69,6 +71,19 @@ class Outcome:
     """Copies of the arrays among the arguments of every launch, after it."""
 
 
+def arrays_of(args: Sequence[Any]) -> list[np.ndarray]:
+    """The arrays among arguments, in their order."""
+    out: list[np.ndarray] = []
+    for a in args:
+        if isinstance(a, tuple):
+            out += arrays_of(a)
+        elif isinstance(a, np.ndarray):
+            out.append(a)
+        elif (memory := getattr(a, "memory", None)) is not None:
+            out.append(memory)
+    return out
+
+
 def run(program: Program, arch: str, order: Mapping[str, Any]) -> Outcome:
     """Run every launch of a program on the simulator; raise `AssertionError` where it is wrong or found faulty."""
     out = Outcome()
@@ -84,7 +99,7 @@ def run(program: Program, arch: str, order: Mapping[str, Any]) -> Outcome:
         worse = [f for f in result.findings if f.kind not in program.remarks]
         assert not worse, f"{program.file(arch)} {options}: {result}"
         assert result.completed, f"{program.file(arch)} {options}"
-        out.arrays += [a.copy() for a in result.outputs]
+        out.arrays += [a.copy() for a in arrays_of(launch.args)]
         try:
             launch = judge.send(result)
         except StopIteration:
