@@ -25,9 +25,15 @@ class Callee(Protocol):
     __name__: str
     fn: Callable[..., object]
     plans: dict[Any, Any]
-    """Launches that were prepared, by the kinds of their arguments, and operators of torch, by their constants."""
+    """Launches that were prepared, by the kinds of their arguments."""
+    operators: dict[Any, Any]
+    """Operators of torch and foreign functions of XLA, by their keywords."""
+    number: int
+    """Tells the kernel objects of a process apart."""
     constants: frozenset[str]
     """Names of the template parameters."""
+    numbers: frozenset[str]
+    """Names of the raw parameters that are numbers."""
     input_count: int
 
     @property
@@ -52,6 +58,10 @@ class Callee(Protocol):
 
     def build(self, env: Mapping[str, int] | None = None, /, **template: object) -> Built:
         """Trace the body."""
+        ...
+
+    def run(self, tensors: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run as a call does, unseen by automatic differentiation."""
         ...
 
     def check_count(self, given: int) -> None:

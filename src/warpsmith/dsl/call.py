@@ -138,9 +138,9 @@ def call(kernel: Callee, tensors: tuple[Any, ...], keywords: dict[str, Any]) -> 
     arrays = rooms.arrays_of(tensors[0]) if tensors else None
     if arrays is not None and not arrays.functional:
         if arrays.on_gpu(tensors[0]):
-            return launching.launch(kernel, arrays, tensors, keywords, run)
+            return launching.launch(kernel, arrays, tensors, keywords, recorded=True)
         if arrays.recording(tensors):
-            return call_operator(kernel, tensors, keywords, run)
+            return call_operator(kernel, tensors, keywords)
     return run(kernel, tensors, keywords)
 
 
@@ -150,7 +150,7 @@ def run(kernel: Callee, tensors: tuple[Any, ...], keywords: dict[str, Any]) -> A
     if arrays is not None and arrays.functional:
         return arrays.call(kernel, tensors, keywords)
     if arrays is not None and arrays.on_gpu(tensors[0]):
-        return launching.launch(kernel, arrays, tensors, dict(keywords))
+        return launching.launch(kernel, arrays, tensors, keywords)
     result = simulate(kernel, tensors, keywords)
     if any(f.severity == "error" for f in result.findings):
         raise SimulationError(result.findings)

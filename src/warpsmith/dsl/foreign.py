@@ -9,9 +9,10 @@ from warpsmith.base.layout import Layout
 from warpsmith.dsl import call, launching
 from warpsmith.dsl.binding import environment, frozen, split_keywords
 from warpsmith.dsl.elements import check_element, element_name, itemsize_of
+from warpsmith.dsl.keywords import sort_keywords
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from warpsmith.dsl.binding import Callee
 
@@ -24,7 +25,7 @@ class Foreign:
 
     def __init__(self, kernel: Callee, keywords: dict[str, Any]) -> None:
         self.kernel, self.keywords = kernel, keywords
-        self._plans: dict[Any, Any] = {}
+        self.targets: dict[Any, Any] = {}
 
     def column_major(self) -> list[bool]:
         """Say of each input whether it is column-major."""
@@ -45,18 +46,16 @@ class Foreign:
         if any(f.severity == "error" for f in result.findings):
             raise SimulationError(result.findings)
 
-    def launch(self, facts: list[Any], stream: int) -> None:
-        """Launch on a GPU."""
-        key = tuple((*f[:4], f.device, f.address & 15) for f in facts)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = launching.prepare(self.kernel, facts, {}, self.keywords, (False, False))[0]
-        plan.run([f.address for f in facts], stream)
+    def prepare(self, facts: list[Any]) -> Callable[[Sequence[int], int], None]:
+        """Return the launch on a GPU as a function of addresses and stream."""
+        call = sort_keywords(self.kernel, self.keywords)
+        plan = launching.prepare(self.kernel, facts, {}, call)[0]
+        return lambda addresses, stream: plan.run(addresses, stream, call.values)
 
 
 def foreign(kernel: Callee, keywords: dict[str, Any]) -> Foreign:
     """Return the foreign function of a kernel with these keywords, made once."""
     key = "foreign", frozen(keywords)
-    if key not in kernel.plans:
-        kernel.plans[key] = Foreign(kernel, dict(keywords))
-    return kernel.plans[key]
+    if key not in kernel.operators:
+        kernel.operators[key] = Foreign(kernel, dict(keywords))
+    return kernel.operators[key]

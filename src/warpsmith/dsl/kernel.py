@@ -16,7 +16,7 @@ from warpsmith.dsl.binding import frozen
 from warpsmith.dsl.build import Built, build
 from warpsmith.dsl.configuration import Configuration, triple
 from warpsmith.dsl.foreign import Foreign, foreign
-from warpsmith.dsl.operators_of_torch import call_operator, is_compiling
+from warpsmith.dsl.operators_of_torch import call_operator, is_compiling, remember
 from warpsmith.dsl.parameters import raw_parameter
 
 if TYPE_CHECKING:
@@ -45,8 +45,14 @@ class Kernel:
         self._built: dict[tuple[object, ...], Built] = {}
         self.plans: dict[Any, Any] = {}
         """Launches on a GPU that were prepared, by the kinds of their arguments."""
+        self.operators: dict[Any, Any] = {}
+        """Operators of torch and foreign functions of XLA, by their keywords."""
+        self.number = remember(self)
+        """Tells the kernel objects of a process apart."""
         self.constants = frozenset(self.template_params)
         """Names of the template parameters."""
+        self.numbers = frozenset(p.name for p in configuration.raw_params if not p.shape)
+        """Names of the raw parameters that are numbers."""
         self.input_count = len(configuration.in_specs)
         self._check_signature()
 
@@ -181,7 +187,7 @@ class Kernel:
         `programmatic=`.
         """
         if is_compiling():
-            return call_operator(self, tensors, template, call.run)
+            return call_operator(self, tensors, template)
         return call.call(self, tensors, template)
 
     def simulate(self, *tensors: object, **options: object) -> SimulationResult:
@@ -195,6 +201,10 @@ class Kernel:
     def foreign(self, keywords: dict[str, Any]) -> Foreign:
         """Return the kernel with these keywords as a foreign function of XLA."""
         return foreign(self, keywords)
+
+    def run(self, tensors: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run as a call does, unseen by automatic differentiation: what the kernel's operator does."""
+        return call.run(self, tensors, keywords)
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__} {self.configuration.arch}>"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from itertools import count
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from warpsmith.base.errors import InputError
 from warpsmith.base.layout import Layout
@@ -11,11 +13,14 @@ from warpsmith.dsl.binding import environment, frozen, split_keywords
 from warpsmith.dsl.elements import check_element, element_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from warpsmith.dsl.binding import Callee
 
-__all__ = ["call_operator", "is_compiling"]
+__all__ = ["call_operator", "is_compiling", "remember"]
+
+_numbers = count()
+_kernels: WeakValueDictionary[int, Callee] = WeakValueDictionary()
 
 
 def is_compiling() -> bool:
@@ -24,8 +29,15 @@ def is_compiling() -> bool:
     return torch is not None and torch.compiler.is_compiling()
 
 
-def call_operator(kernel: Callee, tensors: tuple[Any, ...], keywords: dict[str, Any], run: Callable[..., Any]) -> Any:
-    """Call the kernel's operator. `run(kernel, tensors, keywords)` is what it does when it is executed.
+def remember(kernel: Callee) -> int:
+    """Return a number for a kernel: torch.compile takes numbers for constants, and no kernels."""
+    number = next(_numbers)
+    _kernels[number] = kernel
+    return number
+
+
+def call_operator(kernel: Callee, tensors: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Call the kernel's operator.
 
     Numbers for raw parameters and dimensions are arguments of the operator, other keywords belong to it.
     """
@@ -34,7 +46,7 @@ def call_operator(kernel: Callee, tensors: tuple[Any, ...], keywords: dict[str, 
     numbers = [n for n, v in keywords.items() if isinstance(v, (int, float)) and n not in kernel.constants]
     kinds = tuple((n, "float" if isinstance(keywords[n], float) else "SymInt") for n in numbers)
     constants = tuple((n, v) for n, v in keywords.items() if n not in numbers)
-    name = torch_op.constant(_operator, kernel, len(tensors), kinds, constants, run)
+    name = torch_op.constant(_operator, kernel.number, len(tensors), kinds, constants)
     result = torch_op.call_operator(name, (*tensors, *[keywords[n] for n in numbers]))
     if result is not None:
         return tuple(result) if isinstance(result, list) else result
@@ -42,20 +54,16 @@ def call_operator(kernel: Callee, tensors: tuple[Any, ...], keywords: dict[str, 
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _operator(
-    kernel: Callee, given: int, kinds: tuple[tuple[str, str], ...], constants: tuple[tuple[str, Any], ...],
-    run: Callable[..., Any],
-) -> str:  # fmt: skip
+def _operator(number: int, given: int, kinds: tuple[tuple[str, str], ...], constants: tuple[tuple[str, Any], ...]) -> str:
     """Return the name of the operator for these keywords, defined once."""
+    kernel = _kernels[number]
     key = "operator", given, kinds, frozen(dict(constants))
-    if key not in kernel.plans:
-        kernel.plans[key] = _define(kernel, given, kinds, dict(constants), run)
-    return kernel.plans[key]
+    if key not in kernel.operators:
+        kernel.operators[key] = _define(kernel, given, kinds, dict(constants))
+    return kernel.operators[key]
 
 
-def _define(
-    kernel: Callee, given: int, kinds: tuple[tuple[str, str], ...], constants: dict[str, Any], run: Callable[..., Any]
-) -> str:
+def _define(kernel: Callee, given: int, kinds: tuple[tuple[str, str], ...], constants: dict[str, Any]) -> str:
     c = kernel.configuration
     kernel.check_count(given)
     outputs = len(c.out_specs)
@@ -64,11 +72,11 @@ def _define(
         if hasattr(v, "__dlpack__") or n == "stream":
             raise InputError(f"{kernel.__name__}: {n}={v!r:.60} under torch.compile: pass tensors by position, and no stream=")
 
-    def split(arguments: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    def split(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return arguments[:given], {**constants, **dict(zip([n for n, _ in kinds], arguments[given:], strict=True))}
 
     def execute(*arguments: Any) -> Any:
-        result = run(kernel, *split(arguments))
+        result = kernel.run(*split(arguments))
         return None if written else result
 
     def shapes(*arguments: Any) -> list[Any]:

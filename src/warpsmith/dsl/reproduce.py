@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from warpsmith.dsl.binding import Callee
     from warpsmith.dsl.build import Built
@@ -19,14 +19,19 @@ def _at_module_level(kernel: Callee) -> bool:
     return module is not None and getattr(module, kernel.__name__, None) is kernel
 
 
-def reproduction(kernel: Callee, built: Built, env: Mapping[str, int], parameters: Mapping[str, object]) -> Callable[[], str]:
+def reproduction(
+    kernel: Callee, built: Built, env: Mapping[str, int], constants: Mapping[str, object], numbers: Sequence[str]
+) -> Callable[[Sequence[Any]], str]:
     """Return a function that writes the command (or, for a kernel made by a function, the call) with arrays of these shapes.
 
-    The values are random where the launch had its own: a fault that depends on them needs the arrays that
+    It is given the values of `numbers`.
+
+    The arrays are random where the launch had its own: a fault that depends on them needs the arrays that
     `WARPSMITH_DUMP` keeps.
     """
 
-    def text() -> str:
+    def text(values: Sequence[Any]) -> str:
+        parameters = {**constants, **dict(zip(numbers, values, strict=False))}
         shapes = [(t.name, t.dtype, t.tile.resolve_shape(env)) for t in built.tensors[: len(kernel.configuration.in_specs)]]
         if _at_module_level(kernel):
             arrays = [f"-a '{dtype}[{'x'.join(map(str, shape))}]=normal'" for _, dtype, shape in shapes]

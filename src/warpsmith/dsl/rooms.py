@@ -24,6 +24,10 @@ _ELEMENTS = {
 """PTX type → element type of a tensor map; 8-bit floats are moved as bytes."""
 
 
+_libraries: dict[type, Any] = {}
+"""Type of an array -> the adapter of its library."""
+
+
 def numpy() -> Any:
     """Return numpy."""
     return import_module("numpy")
@@ -70,7 +74,10 @@ def launch(module: str) -> Any:
 
 def arrays_of(value: object) -> Any:
     """Return the adapter of the library whose array `value` is; None for numpy and for what is no array."""
-    return launch("arrays").arrays_of(value)
+    kind = type(value)
+    if kind not in _libraries:
+        _libraries[kind] = launch("arrays").arrays_of(value)
+    return _libraries[kind]
 
 
 def pack_value(value: object, parameter: Any, what: str) -> bytes:

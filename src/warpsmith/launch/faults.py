@@ -102,7 +102,7 @@ def explain_fault(failure: LaunchError, context: Context) -> LaunchError:
     ]
     for plan in plans:
         lines.append(f"  - {plan.function.name}, {plan.shape}")
-        lines += [f"      {line}" for line in plan.describe().splitlines()]
+        lines += [f"      {line}" for line in plan.describe(plan.values).splitlines()]
     if not plans:
         lines.append("  - none was launched by warpsmith")
     lines.append("  the context is unusable from now on; start a new process. Arguments are kept with WARPSMITH_DUMP=folder")

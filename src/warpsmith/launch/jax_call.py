@@ -1,4 +1,4 @@
-"""Kernels in JAX: one foreign function for each platform, called through typed FFI, so that `jax.jit` compiles around it.
+"""Kernels in JAX: a foreign function for each kernel and shapes, called through typed FFI inside what `jax.jit` compiles.
 
 The foreign function is a Python function behind a C pointer that ctypes makes: no compiler is needed on the user's machine.
 XLA calls it on a thread of its own with the addresses of the arrays and the stream. It is not marked as fit for XLA's command
@@ -12,6 +12,8 @@ buffers, so XLA calls it for every execution.
 from __future__ import annotations
 
 import ctypes
+from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 import jax
@@ -21,41 +23,100 @@ import numpy as np
 
 from warpsmith.base.errors import InputError
 from warpsmith.launch.arrays import ArrayFacts
-from warpsmith.launch.xla_frame import Buffer, answer_metadata, make_error, read_frame
+from warpsmith.launch.xla_frame import make_error, read_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["ARRAYS", "ForeignKernel", "JaxArrays"]
 
-_PLATFORMS = {"cpu": False, "CUDA": True}
-_TARGET = "warpsmith_kernel"
+_PLATFORMS = ("cpu", "CUDA")
 _HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 
 
 class ForeignKernel(Protocol):
-    """A kernel with its keywords, as the foreign function calls it."""
+    """A kernel with its keywords, as a foreign function calls it."""
+
+    targets: dict[Any, Any]
+    """Shapes and types of the inputs -> the foreign function for them."""
 
     def outputs(self, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> list[tuple[tuple[int, ...], str, bool]]:
         """Return (shape, element type, column-major) of each output."""
-        ...
-
-    def run(self, arrays: list[Any]) -> None:
-        """Run on numpy arrays: the inputs, then the outputs, which are written."""
-        ...
-
-    def launch(self, facts: list[ArrayFacts], stream: int) -> None:
-        """Launch on arrays of a GPU: the inputs, then the outputs."""
         ...
 
     def column_major(self) -> list[bool]:
         """Say of each input whether it is column-major."""
         ...
 
+    def run(self, arrays: list[Any]) -> None:
+        """Run on numpy arrays: the inputs, then the outputs, which are written."""
+        ...
 
-_kernels: list[ForeignKernel] = []
-_alive: list[Any] = []
-"""The C pointers' Python objects."""
+    def prepare(self, facts: list[ArrayFacts]) -> Callable[[Sequence[int], int], None]:
+        """Return the launch on arrays of a GPU (inputs, then outputs) as a function of their addresses and the stream."""
+        ...
+
+
+@final
+class _Target:
+    """A foreign function: one kernel with shapes and types of its arrays."""
+
+    def __init__(self, name: str, foreign: ForeignKernel, shapes: list[tuple[int, ...]], dtypes: list[str]) -> None:
+        outputs = foreign.outputs(shapes, dtypes)
+        self.name, self.foreign = name, foreign
+        self.shapes = [*shapes, *[o[0] for o in outputs]]
+        self.dtypes = [_dtype(n) for n in (*dtypes, *[o[1] for o in outputs])]
+        self.columns = [*foreign.column_major(), *[o[2] for o in outputs]]
+        self.count = len(shapes)
+        self.results = [jax.ShapeDtypeStruct(o[0], _dtype(o[1])) for o in outputs]
+        layouts = [_layout(len(s), c) for s, c in zip(self.shapes, self.columns, strict=True)]
+        self.layouts = layouts[: self.count], layouts[self.count :]
+        self._launches: dict[int, Callable[[Sequence[int], int], None]] = {}
+        self._handlers = [_HANDLER(self._on_host), _HANDLER(self._on_gpu)]
+        for platform, handler in zip(_PLATFORMS, self._handlers, strict=True):
+            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler), platform=platform)
+
+    def _on_host(self, address: int) -> int:
+        try:
+            frame = read_frame(address)
+            if frame is not None:
+                self.foreign.run([self._host_array(i, at) for i, at in enumerate(frame.addresses)])
+        except BaseException as error:  # an exception cannot pass through C: XLA raises it again from this message
+            return make_error(address, f"{type(error).__name__}: {error}")
+        return 0
+
+    def _on_gpu(self, address: int) -> int:
+        try:
+            frame = read_frame(address)
+            if frame is not None:
+                device = frame.device() if _several_gpus() else 0
+                launch = self._launches.get(device) or self._prepare(frame.addresses, device)
+                launch(frame.addresses, frame.stream())
+        except BaseException as error:
+            return make_error(address, f"{type(error).__name__}: {error}")
+        return 0
+
+    def _prepare(self, addresses: Sequence[int], device: int) -> Callable[[Sequence[int], int], None]:
+        facts = [
+            ArrayFacts(t.name, t.itemsize, s, _strides(s, t.itemsize, c), at, device)
+            for t, s, c, at in zip(self.dtypes, self.shapes, self.columns, addresses, strict=True)
+        ]
+        launch = self._launches[device] = self.foreign.prepare(facts)
+        return launch
+
+    def _host_array(self, i: int, address: int) -> Any:
+        shape, dtype = self.shapes[i], self.dtypes[i]
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        memory: Any = (ctypes.c_char * size).from_address(address) if size else b""
+        return np.frombuffer(memory, dtype).reshape(shape, order="F" if self.columns[i] else "C")
+
+
+_numbers = count()
+
+
+@cache
+def _several_gpus() -> bool:
+    return len(jax.local_devices()) > 1
 
 
 def _dtype(name: str) -> np.dtype[Any]:
@@ -69,50 +130,6 @@ def _strides(shape: tuple[int, ...], itemsize: int, column: bool) -> tuple[int, 
         out.append(step)
         step *= extent
     return tuple(out) if column else tuple(reversed(out))
-
-
-def _on_host(buffer: Buffer, column: bool) -> Any:
-    dtype = _dtype(buffer.dtype)
-    size = int(np.prod(buffer.shape, dtype=np.int64)) * dtype.itemsize
-    memory: Any = (ctypes.c_char * size).from_address(buffer.address) if size else b""
-    flat = np.frombuffer(memory, dtype)
-    return flat.reshape(buffer.shape, order="F" if column else "C")
-
-
-def _on_gpu(buffer: Buffer, column: bool, device: int) -> ArrayFacts:
-    size = _dtype(buffer.dtype).itemsize
-    return ArrayFacts(buffer.dtype, size, buffer.shape, _strides(buffer.shape, size, column), buffer.address, device)
-
-
-def _handler(gpu: bool) -> Any:
-    def handle(address: int) -> int:
-        try:
-            if answer_metadata(address):
-                return 0
-            frame = read_frame(address, gpu=gpu)
-            kernel = _kernels[frame.attributes["kernel"]]
-            columns = [*kernel.column_major(), *[False] * len(frame.results)]
-            every = [*frame.arguments, *frame.results]
-            shapes, dtypes = [b.shape for b in frame.arguments], [b.dtype for b in frame.arguments]
-            columns[len(frame.arguments) :] = [o[2] for o in kernel.outputs(shapes, dtypes)]
-            if gpu:
-                kernel.launch([_on_gpu(b, c, frame.device) for b, c in zip(every, columns, strict=True)], frame.stream)
-            else:
-                kernel.run([_on_host(b, c) for b, c in zip(every, columns, strict=True)])
-        except BaseException as error:  # an exception cannot pass through C: XLA raises it again from this message
-            return make_error(address, f"{type(error).__name__}: {error}")
-        return 0
-
-    return _HANDLER(handle)
-
-
-def _register() -> None:
-    if _alive:
-        return
-    for platform, gpu in _PLATFORMS.items():
-        handler = _handler(gpu)
-        jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(handler), platform=platform)
-        _alive.append(handler)
 
 
 @final
@@ -134,19 +151,20 @@ class JaxArrays:
                 raise InputError(
                     f"{kernel.__name__}: argument {i} is a {type(a).__name__} beside arrays of JAX; pass jax.numpy arrays"
                 )
-        _register()
-        foreign: Any = kernel.foreign(keywords)
-        if not hasattr(foreign, "number"):
-            foreign.number = len(_kernels)
-            _kernels.append(foreign)
-        outputs = foreign.outputs([tuple(a.shape) for a in arrays], [np.dtype(a.dtype).name for a in arrays])
-        results = [jax.ShapeDtypeStruct(shape, _dtype(name)) for shape, name, _ in outputs]
-        call = jax.ffi.ffi_call(
-            _TARGET, results, vmap_method="sequential",
-            input_layouts=[_layout(a.ndim, c) for a, c in zip(arrays, foreign.column_major(), strict=True)],
-            output_layouts=[_layout(len(shape), column) for shape, _, column in outputs],
-        )  # fmt: skip
-        made = call(*arrays, kernel=np.int64(foreign.number))
+        foreign: ForeignKernel = kernel.foreign(keywords)
+        shapes, dtypes = [tuple(a.shape) for a in arrays], [np.dtype(a.dtype).name for a in arrays]
+        key = (*shapes, *dtypes)
+        target = foreign.targets.get(key)
+        if target is None:
+            name = f"warpsmith_{kernel.__name__}_{next(_numbers)}"
+            target = foreign.targets[key] = _Target(name, foreign, shapes, dtypes)
+        made = jax.ffi.ffi_call(
+            target.name,
+            target.results,
+            vmap_method="sequential",
+            input_layouts=target.layouts[0],
+            output_layouts=target.layouts[1],
+        )(*arrays)
         return made[0] if len(made) == 1 else tuple(made)
 
     def differentiate(self, pair: Any, arrays: Sequence[Any]) -> Any:

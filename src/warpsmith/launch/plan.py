@@ -8,6 +8,7 @@ block is used by one launch at a time and then goes back to the pool; launches f
 from __future__ import annotations
 
 import ctypes
+from ctypes import memmove
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from warpsmith.launch.binding import LaunchShape
     from warpsmith.launch.context import Context, Function
 
-__all__ = ["Argument", "MapArgument", "Plan", "PointerArgument"]
+__all__ = ["Argument", "MapArgument", "NumberArgument", "Plan", "PointerArgument"]
 
 _ALIGN = 64
 _MAPS_KEPT = 1024
@@ -44,17 +45,25 @@ class MapArgument(NamedTuple):
     fields: TensorMapFields
 
 
-Argument = PointerArgument | MapArgument | bytes
+class NumberArgument(NamedTuple):
+    """An argument that each launch is given: `size` bytes, which `pack` makes of value number `number`."""
+
+    number: int
+    size: int
+    pack: Callable[[Any], bytes]
+
+
+Argument = PointerArgument | MapArgument | NumberArgument | bytes
 """Bytes are passed as they are."""
 
 
 @final
 class _Block:
-    __slots__ = ("base", "config", "mapped", "memory", "parameters", "start", "stream", "table")
+    __slots__ = ("config", "first", "mapped", "memory", "parameters", "start", "stream", "table")
 
     def __init__(self, memory: Any, start: int, table: Any, config: Any, maps: int) -> None:
         self.memory, self.start, self.table, self.config = memory, start, table, config
-        self.base, self.parameters = ctypes.addressof(memory), ctypes.addressof(table)
+        self.first, self.parameters = ctypes.addressof(memory) + start, ctypes.addressof(table)
         self.stream = 0
         self.mapped = [-1] * maps
         """Address whose tensor map stands in each place."""
@@ -65,16 +74,18 @@ class Plan:
     """One kernel with one launch shape and kinds of arguments on one device."""
 
     __slots__ = (
-        "_arguments", "_constants", "_function", "_launch", "_maps", "_offsets", "_pack", "_pool", "_size", "context",
-        "describe", "function", "shape",
+        "_arguments", "_constants", "_function", "_launch", "_maps", "_numbers", "_offsets", "_pack", "_pool", "_size",
+        "context", "describe", "function", "shape", "values",
     )  # fmt: skip
 
     def __init__(
         self, context: Context, function: Function, shape: LaunchShape, arguments: Sequence[Argument], tensors: int,
-        describe: Callable[[], str],
+        describe: Callable[[Sequence[Any]], str],
     ) -> None:  # fmt: skip
-        """`tensors` is how many addresses `run` is given; `describe` says how to run the same launch on the simulator."""
+        """`tensors` is how many addresses `run` is given; `describe(values)` says how to run such a launch on the simulator."""
         self.context, self.function, self.shape, self.describe = context, function, shape, describe
+        self.values: Sequence[Any] = ()
+        """Values of the latest launch."""
         self._arguments = tuple(arguments)
         self._pack = Struct(f"<{tensors}Q").pack_into
         self._lay_out(8 * tensors)
@@ -91,16 +102,19 @@ class Plan:
     def _lay_out(self, top: int) -> None:
         self._offsets: list[int] = []
         self._maps: list[tuple[int, int, MapArgument, dict[int, bytes]]] = []
+        self._numbers: list[tuple[int, NumberArgument]] = []
         self._constants: list[tuple[int, bytes]] = []
         for a in self._arguments:
             if isinstance(a, PointerArgument):
                 self._offsets.append(8 * a.tensor)
                 continue
-            size = 128 if isinstance(a, MapArgument) else len(a)
+            size = 128 if isinstance(a, MapArgument) else a.size if isinstance(a, NumberArgument) else len(a)
             top = -(-top // _ALIGN) * _ALIGN if size >= _ALIGN else -(-top // 16) * 16
             self._offsets.append(top)
             if isinstance(a, MapArgument):
                 self._maps.append((len(self._maps), top, a, {}))
+            elif isinstance(a, NumberArgument):
+                self._numbers.append((top, a))
             else:
                 self._constants.append((top, a))
             top += size
@@ -111,12 +125,12 @@ class Plan:
         base = ctypes.addressof(memory)
         start = -base % _ALIGN
         for offset, data in self._constants:
-            ctypes.memmove(base + start + offset, data, len(data))
+            memmove(base + start + offset, data, len(data))
         table = (ctypes.c_void_p * max(1, len(self._offsets)))(*[base + start + o for o in self._offsets])
         return _Block(memory, start, table, self.context.driver.config(self.shape), len(self._maps))
 
-    def run(self, pointers: Sequence[int], stream: int) -> None:
-        """Launch with the addresses of the tensors, in order. Nothing here waits or allocates device memory."""
+    def run(self, pointers: Sequence[int], stream: int, values: Sequence[Any] = ()) -> None:
+        """Launch with the addresses of the tensors, in order, and values. Nothing here waits or allocates device memory."""
         try:
             block = self._pool.pop()
         except IndexError:
@@ -124,6 +138,9 @@ class Plan:
         self._pack(block.memory, block.start, *pointers)
         if self._maps:
             self._write_maps(block, pointers)
+        for offset, number in self._numbers:
+            memmove(block.first + offset, number.pack(values[number.number]), number.size)
+        self.values = values
         if block.stream != stream:
             self.context.driver.set_stream(block.config, stream)
             block.stream = stream
@@ -144,8 +161,7 @@ class Plan:
             address = pointers[argument.tensor]
             if block.mapped[place] != address:
                 data = known.get(address) or self._encode(argument, address, known)
-                start = block.start + offset
-                ctypes.memmove(block.base + start, data, 128)
+                memmove(block.first + offset, data, 128)
                 block.mapped[place] = address
 
     def _encode(self, argument: MapArgument, address: int, known: dict[int, bytes]) -> bytes:

@@ -1,75 +1,39 @@
 """What XLA gives a foreign function: the call frame of its C interface (xla/ffi/api/c_api.h, version 0.1 and later).
 
-The layouts below have only grown at their ends since version 0.1; `read_frame` refuses a frame that is smaller.
+The structures have only grown at their ends since version 0.1; `read_frame` refuses a frame that is smaller. Offsets in bytes:
+
+    XLA_FFI_CallFrame   0 struct_size   8 extension   16 api   24 context   32 stage
+                        40 arguments: +16 count, +32 pointers   80 results: +16 count, +32 pointers   120 attributes
+    XLA_FFI_Buffer      16 element type   24 data   32 rank   40 extents
+    XLA_FFI_Api         16 version: +16 major, +20 minor   40 internal   48 functions, in the order of the header
 """
 
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_int, c_int64, c_size_t, c_uint32, c_void_p
-from typing import NamedTuple, final
+from ctypes import c_int, c_int64, c_size_t, c_uint32, c_void_p
+from functools import cache
+from struct import Struct
+from typing import Any, final
 
 from warpsmith.base.errors import CapabilityError
 
-__all__ = ["Buffer", "Frame", "answer_metadata", "make_error", "read_frame"]
+__all__ = ["Frame", "make_error", "read_frame"]
 
+_FRAME = Struct("<QQQQ 24x q 8x Q 16x q 8x Q")
+"""struct_size, extension, api, context, number and pointers of the arguments, then of the results; up to byte 120."""
+_SMALLEST = 160
+_DATA = 24
+_FUNCTIONS = 48
 _ERROR_CREATE, _STREAM_GET, _DEVICE_ORDINAL_GET = 0, 4, 17
 """Places of functions in XLA_FFI_Api."""
-_METADATA, _SCALAR = 1, 3
-_NAMES = {
-    1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16", 8: "uint32", 9: "uint64", 10: "float16",
-    11: "float32", 12: "float64", 16: "bfloat16", 19: "float8_e5m2", 20: "float8_e4m3fn", 33: "float8_e8m0fnu",
-}  # fmt: skip
-"""XLA_FFI_DataType -> numpy's or ml_dtypes' name."""
-
-
-class _Buffer(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_size_t), ("extension", c_void_p), ("dtype", c_int), ("data", c_void_p), ("rank", c_int64),
-        ("dims", POINTER(c_int64)),
-    ]  # fmt: skip
-
-
-class _List(ctypes.Structure):
-    """XLA_FFI_Args and XLA_FFI_Rets."""
-
-    _fields_ = [
-        ("struct_size", c_size_t), ("extension", c_void_p), ("size", c_int64), ("types", POINTER(c_int)),
-        ("items", POINTER(c_void_p)),
-    ]  # fmt: skip
-
-
-class _Span(ctypes.Structure):
-    _fields_ = [("data", c_void_p), ("size", c_size_t)]
-
-
-class _Scalar(ctypes.Structure):
-    _fields_ = [("dtype", c_int), ("value", c_void_p)]
-
-
-class _Attributes(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_size_t), ("extension", c_void_p), ("size", c_int64), ("types", POINTER(c_int)),
-        ("names", POINTER(POINTER(_Span))), ("items", POINTER(c_void_p)),
-    ]  # fmt: skip
-
-
-class _CallFrame(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_size_t), ("extension", c_void_p), ("api", c_void_p), ("context", c_void_p), ("stage", c_int),
-        ("arguments", _List), ("results", _List), ("attributes", _Attributes),
-    ]  # fmt: skip
+_METADATA = 1  # XLA_FFI_Extension_Metadata
+_INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL
+_FUNCTION = ctypes.CFUNCTYPE(c_void_p, c_void_p)
 
 
 class _Version(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("extension", c_void_p), ("major", c_int), ("minor", c_int)]
-
-
-class _Api(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_size_t), ("extension", c_void_p), ("version", _Version), ("internal", c_void_p),
-        ("functions", c_void_p * 18),
-    ]  # fmt: skip
 
 
 class _Extension(ctypes.Structure):
@@ -90,88 +54,67 @@ class _ContextArguments(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("extension", c_void_p), ("context", c_void_p), ("result", c_int64)]
 
 
-_FUNCTION = ctypes.CFUNCTYPE(c_void_p, c_void_p)
-_INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL
+@cache
+def _function(api: int, place: int) -> Any:
+    """Return a function of XLA's interface, None where this version has none."""
+    end = _FUNCTIONS + 8 * (place + 1)
+    if c_size_t.from_address(api).value < end or not (found := c_void_p.from_address(api + end - 8).value):
+        return None
+    return _FUNCTION(found)
 
 
 @final
-class Buffer(NamedTuple):
-    """An argument or a result."""
+class Frame:
+    """A call: the addresses of its arguments and results, and where it runs."""
 
-    address: int
-    dtype: str
-    shape: tuple[int, ...]
+    __slots__ = ("_api", "_context", "addresses")
+
+    def __init__(self, api: int, context: int, addresses: list[int]) -> None:
+        self._api, self._context, self.addresses = api, context, addresses
+
+    def _ask(self, place: int) -> int:
+        function = _function(self._api, place)
+        asked = _ContextArguments(ctypes.sizeof(_ContextArguments), None, self._context, 0)
+        if function is None or function(ctypes.addressof(asked)):
+            raise CapabilityError("XLA tells a foreign function no stream or device here; install a newer jax")
+        return asked.result
+
+    def stream(self) -> int:
+        """Return the stream to launch in."""
+        return self._ask(_STREAM_GET)
+
+    def device(self) -> int:
+        """Return the number of the device."""
+        return self._ask(_DEVICE_ORDINAL_GET) & 0xFFFFFFFF
 
 
-@final
-class Frame(NamedTuple):
-    """A call: arguments, results, the integer attributes, stream and device (0 where the platform has none)."""
+def read_frame(address: int) -> Frame | None:
+    """Read a call frame; None for XLA's question which version a handler speaks, which is answered."""
+    frame = ctypes.string_at(address, _FRAME.size)
+    size, extension, api, context, n, arguments, m, results = _FRAME.unpack(frame)
+    if size < _SMALLEST:
+        raise CapabilityError(f"XLA's call frame has {size} bytes, fewer than version 0.1 has; install a newer jax")
+    if extension and _answer(extension, api):
+        return None
+    buffers = (*(c_void_p * n).from_address(arguments or 0), *(c_void_p * m).from_address(results or 0)) if n + m else ()
+    return Frame(api, context, [c_void_p.from_address(b + _DATA).value or 0 for b in buffers if b])
 
-    arguments: list[Buffer]
-    results: list[Buffer]
-    attributes: dict[str, int]
-    stream: int
-    device: int
 
-
-def answer_metadata(address: int) -> bool:
-    """Answer XLA's question which version a handler speaks; False if this frame is a call."""
-    frame = _CallFrame.from_address(address)
-    if not frame.extension:
-        return False
-    extension = _Extension.from_address(frame.extension)
+def _answer(address: int, api: int) -> bool:
+    """Answer the metadata question: our version is XLA's own, and we are not fit for command buffers."""
+    extension = _Extension.from_address(address)
     if extension.type != _METADATA:
         return False
     metadata = _Metadata.from_address(extension.metadata)
-    version = _Api.from_address(frame.api).version if frame.api else None
+    version = _Version.from_address(api + 16) if api else None
     metadata.version.major = version.major if version else 0
     metadata.version.minor = version.minor if version else 1
     metadata.traits = 0
     return True
 
 
-def _buffers(items: _List) -> list[Buffer]:
-    out: list[Buffer] = []
-    for i in range(items.size):
-        b = _Buffer.from_address(items.items[i])
-        if b.dtype not in _NAMES:
-            raise CapabilityError(f"an array of XLA's element type {b.dtype}; kernels take {', '.join(_NAMES.values())}")
-        out.append(Buffer(b.data or 0, _NAMES[b.dtype], tuple(b.dims[: b.rank])))
-    return out
-
-
-def _ask(api: _Api, place: int, context: int) -> int:
-    if api.struct_size < _Api.functions.offset + 8 * (place + 1) or not api.functions[place]:
-        return 0
-    asked = _ContextArguments(ctypes.sizeof(_ContextArguments), None, context, 0)
-    if _FUNCTION(api.functions[place])(ctypes.addressof(asked)):
-        raise CapabilityError("XLA gives no stream to a foreign function on this platform")
-    return asked.result
-
-
-def read_frame(address: int, *, gpu: bool) -> Frame:
-    """Read a call frame; raise `CapabilityError` for one of an older layout."""
-    frame = _CallFrame.from_address(address)
-    if frame.struct_size < ctypes.sizeof(_CallFrame):
-        raise CapabilityError(
-            f"XLA's call frame has {frame.struct_size} bytes, fewer than version 0.1 has; install a newer jax"
-        )
-    attributes: dict[str, int] = {}
-    for i in range(frame.attributes.size):
-        span = frame.attributes.names[i].contents
-        if frame.attributes.types[i] == _SCALAR:
-            scalar = _Scalar.from_address(frame.attributes.items[i])
-            attributes[ctypes.string_at(span.data, span.size).decode()] = c_int64.from_address(scalar.value).value
-    stream = device = 0
-    if gpu:
-        api = _Api.from_address(frame.api)
-        stream = _ask(api, _STREAM_GET, frame.context)
-        device = _ask(api, _DEVICE_ORDINAL_GET, frame.context) & 0xFFFFFFFF
-    return Frame(_buffers(frame.arguments), _buffers(frame.results), attributes, stream, device)
-
-
 def make_error(address: int, message: str) -> int:
     """Return an XLA_FFI_Error with this message."""
-    api = _Api.from_address(_CallFrame.from_address(address).api)
+    api = c_size_t.from_address(address + 16).value
     data = _ErrorArguments(ctypes.sizeof(_ErrorArguments), None, message.encode(), _INTERNAL)
-    return _FUNCTION(api.functions[_ERROR_CREATE])(ctypes.addressof(data)) or 0
+    return _function(api, _ERROR_CREATE)(ctypes.addressof(data)) or 0

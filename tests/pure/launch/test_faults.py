@@ -16,7 +16,12 @@ BLOCK = (1024, 1, 1)
 
 def plan(shape: LaunchShape, name: str = "k") -> Plan:
     return Plan(
-        context(0), context(0).function(cubin_header(), name), shape, [], 0, lambda: f"{name}.simulate(a)\n  a  # f32 [4]"
+        context(0),
+        context(0).function(cubin_header(), name),
+        shape,
+        [],
+        0,
+        lambda values: f"{name}.simulate(a)\n  a  # f32 [4]",
     )
 
 

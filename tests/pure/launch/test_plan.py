@@ -25,7 +25,7 @@ def plan(driver: RecordingDriver, arguments: list[Argument], tensors: int, shape
         128 if isinstance(a, MapArgument) else 8 if isinstance(a, PointerArgument) else len(a) for a in arguments
     ]
     c = context(device)
-    return Plan(c, c.function(CUBIN, "k"), shape, arguments, tensors, lambda: "k.simulate(a)")
+    return Plan(c, c.function(CUBIN, "k"), shape, arguments, tensors, lambda values: "k.simulate(a)")
 
 
 def test_pointers_maps_and_constants_reach_their_parameters(driver: RecordingDriver) -> None:

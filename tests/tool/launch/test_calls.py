@@ -41,7 +41,7 @@ def test_each_kind_of_arguments_is_judged_once(driver: RecordingDriver) -> None:
         scaled(gpu((size,)), gpu((size,)), s=s)
     assert [launch["shape"].grid[0] for launch in driver.launches] == [2, 2, 3, 2, 2, 3]
     assert [struct.unpack("<f", launch["arguments"][2])[0] for launch in driver.launches] == [1, 1, 1, 2, 1, 1]
-    assert len([c for c in driver.calls if c[0] == "config"]) == 3
+    assert len([c for c in driver.calls if c[0] == "config"]) == 2  # the number is no part of the kind
     assert len([c for c in driver.calls if c[0] == "load_module"]) == 1
 
 

@@ -56,7 +56,7 @@ def test_compile_with_an_output_given() -> None:
 def test_the_operator_says_its_shapes_without_data() -> None:
     f = torch.compile(lambda x: scaled(x, s=2.0), fullgraph=True, backend="eager")
     f(ramp())
-    names = [str(v) for k, v in scaled.plans.items() if k[:2] == ("operator", 1)]
+    names = [str(v) for k, v in scaled.operators.items() if k[:2] == ("operator", 1)]
     assert names
     assert all(n.startswith("kernel_scaled_") for n in names)
     with torch._subclasses.FakeTensorMode():
