@@ -9,7 +9,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # importing `typing` for the real one would take most of the time of `import warpsmith`
 if TYPE_CHECKING:
-    from warpsmith import findings, ptx, reg, smem, specs, testing, types, wgmma_layout
+    from warpsmith import cubin, findings, ptx, reg, smem, specs, testing, types, wgmma_layout
     from warpsmith.base.device import device
     from warpsmith.base.layout import Layout
     from warpsmith.base.tile import Tile
@@ -23,12 +23,25 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Device", "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "__version__", "detect_arch", "device",
-    "differentiable_kernel", "explain_descriptor", "findings", "intrinsic", "kernel", "ptr", "ptx", "reg", "simulate",
+    "Device", "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "__version__", "cubin", "detect_arch",
+    "device", "differentiable_kernel", "explain_descriptor", "findings", "intrinsic", "kernel", "ptr", "ptx", "reg", "simulate",
     "smem", "specs", "testing", "types", "wgmma_layout",
 ]  # fmt: skip
 
-_MODULES = ("debugkit", "findings", "kernel", "kernels", "ptx", "reg", "smem", "specs", "testing", "types", "wgmma_layout")
+_MODULES = (
+    "cubin",
+    "debugkit",
+    "findings",
+    "kernel",
+    "kernels",
+    "ptx",
+    "reg",
+    "smem",
+    "specs",
+    "testing",
+    "types",
+    "wgmma_layout",
+)
 _NAMES = {
     "warpsmith.base.device": ("device",),
     "warpsmith.base.layout": ("Layout",),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CapabilityError",
     "CompilationError",
+    "CubinError",
     "DeclarationError",
     "InputError",
     "KernelError",
@@ -37,6 +38,24 @@ class InputError(WarpsmithError):
 
 class CapabilityError(WarpsmithError):
     """What was asked for is recognised and refused by name, because it is not modelled."""
+
+
+class CubinError(WarpsmithError):
+    """An ELF cubin, a fat binary or a container around them is not accepted.
+
+    `.offset` is the byte it was seen at (from the start of `.file`, or of the section where one is named), `.section` the
+    section's name, `.file` what was read; each may be None.
+    """
+
+    def __init__(self, message: str, *, offset: int | None = None, section: str | None = None, file: str | None = None) -> None:
+        self.message, self.offset, self.section, self.file = message, offset, section, file
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        where = [f"byte {self.offset:#x}"] if self.offset is not None else []
+        where += [f"section {self.section!r}"] if self.section is not None else []
+        text = f"{self.message} ({' of '.join(where)})" if where else self.message
+        return f"{self.file}: {text}" if self.file else text
 
 
 class DeclarationError(WarpsmithError):

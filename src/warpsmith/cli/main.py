@@ -33,6 +33,8 @@ COMMANDS = {
     "check": "check PTX, or a kernel written in Python, without running it",
     "compile": "compile PTX, or a kernel written in Python, with ptxas",
     "transpile": "write PTX as Python source of the kernel language",
+    "find": "list the cubins and PTX in libraries, archives and wheels",
+    "extract": "write those to files of their own",
     "doctor": "say which tools were found, and how to get the others",
 }
 """Verb -> its line in `warpsmith --help`; its code is the click command called `command` in `warpsmith.cli.<verb>`."""

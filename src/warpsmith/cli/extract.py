@@ -1,0 +1,82 @@
+"""`warpsmith extract`: write the cubins and PTX texts in files to files of their own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from warpsmith.base.errors import InputError
+from warpsmith.cli.find import arch_option, chosen
+from warpsmith.cli.output import json_option, print_json, write_whole
+from warpsmith.cubin import find
+
+if TYPE_CHECKING:
+    from warpsmith.cubin import Found
+
+__all__ = ["command"]
+
+_SUFFIX = {"elf": ".cubin", "ptx": ".ptx"}
+
+
+@click.command()
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True)
+@arch_option
+@click.option("--kernel", "kernels", multiple=True, help="Only cubins with a kernel whose name holds this text.")
+@click.option("--kind", type=click.Choice(list(_SUFFIX)), help="Only cubins, or only PTX.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Folder to write to.  [default: .]"
+)
+@json_option
+def command(
+    *, paths: tuple[str, ...], archs: tuple[str, ...], kernels: tuple[str, ...], kind: str | None, output: Path, as_json: bool
+) -> None:
+    """Write the cubins and PTX texts in files to DIR/NAME.OFFSET.ARCH.cubin or .ptx.
+
+    Each appears whole or not at all. NAME is the name of the innermost file.
+    """
+    written: list[dict[str, object]] = []
+    for path in paths:
+        for item in chosen(find(path), archs):
+            if item.kind not in _SUFFIX or (kind and item.kind != kind) or not _has(item, kernels):
+                continue
+            data = item.read()
+            output.mkdir(parents=True, exist_ok=True)
+            target = output / _name(item)
+            write_whole(target, data)
+            written.append(
+                {
+                    "output": str(target),
+                    "bytes": len(data),
+                    "arch": item.arch,
+                    "kind": item.kind,
+                    "from": item.path,
+                    "offset": item.offset,
+                }
+            )
+            if not as_json:
+                print(f"{target}: {len(data):,} bytes")
+    if not written:
+        raise InputError(f"nothing to extract from {', '.join(paths)}: {_why(archs, kernels, kind)}")
+    if as_json:
+        print_json(written)
+
+
+def _has(item: Found, kernels: tuple[str, ...]) -> bool:
+    if not kernels:
+        return True
+    return item.kind == "elf" and any(part in name for name in item.cubin().kernels for part in kernels)
+
+
+def _name(item: Found) -> str:
+    stem = re.split(r"[!/]", item.path)[-1] or "data"
+    return f"{stem}.{item.offset:x}.{item.arch or 'ptx'}{_SUFFIX[item.kind]}"
+
+
+def _why(archs: tuple[str, ...], kernels: tuple[str, ...], kind: str | None) -> str:
+    asked = [f"architecture {', '.join(archs)}"] if archs else []
+    asked += [f"a kernel named {' or '.join(kernels)}"] if kernels else []
+    asked += [f"kind {kind}"] if kind else []
+    return f"no entry with {' and '.join(asked)}; `warpsmith find` lists what there is" if asked else "no GPU code found"
