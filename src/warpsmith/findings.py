@@ -125,6 +125,12 @@ _SIMULATOR = (
         "Order the accesses by a release and an acquire or a barrier that both threads pass, or make both atomic.",
     ),
     Kind(
+        "missing-proxy-fence",
+        "error",
+        "An asynchronous operation touches bytes that threads have written, with no fence.proxy.async in between.",
+        "Put fence.proxy.async behind the stores, before the barrier that lets the asynchronous operation begin.",
+    ),
+    Kind(
         "trap",
         "error",
         "The kernel executed trap, or an assertion of its own failed.",

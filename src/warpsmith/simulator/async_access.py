@@ -10,6 +10,7 @@ import numpy as np
 from warpsmith.base.findings import Related
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import complete_tx, find
+from warpsmith.simulator.check.transit import Issuer
 from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.mbarrier import Arrival
 from warpsmith.simulator.memory import OUTSIDE, PENDING_READ, PENDING_WRITE
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _READ = "async-read-before-complete"
 
-__all__ = ["Lane", "claim", "extents_of", "lanes_of", "signal", "span_of", "watch", "who", "within"]
+__all__ = ["Lane", "claim", "extents_of", "follow", "lanes_of", "signal", "span_of", "watch", "who", "within"]
 
 
 class Lane(NamedTuple):
@@ -149,6 +150,22 @@ def claim(x: Lanes, lane: Lane, op: AsyncOperation) -> None:
                 related=[Related(f"`{o.kind}` issued by {o.threads}", o.place) for o in others[:2]],
                 repair="Wait until the operation in flight is done with the buffer (its mbarrier phase or group) first.",
             )
+
+
+def follow(x: Lanes, lane: Lane, op: AsyncOperation, barrier: MBarrier, *, proxied: bool = True, strength: int = 0) -> None:
+    """Note the bytes of an operation about to be issued that will signal a barrier, and judge them."""
+    races = x.machine.races
+    if races is None:
+        return
+    transit = races.transit
+    issuer, mark = Issuer(lane.mask, lane.row, (x.t0 + lane.t,), proxied), transit.of_barrier(barrier)
+    for e in op.reads:
+        if races.shadow_of(e.space) is not None:
+            transit.reads(x, issuer, e.space, transit.extent(e), [mark])
+    for e in op.writes:
+        if races.shadow_of(e.space) is not None:
+            transit.writes(x, issuer, e.space, transit.extent(e), mark, strength=strength)
+    op.followed = True
 
 
 def who(x: Lanes, lane: Lane) -> str:

@@ -57,6 +57,10 @@ class AsyncOperation:
     """When given, carries out a whole batch (all of the same function) as `complete` would one after the other."""
     payload: Any = None
     """What `together` needs."""
+    exact: Callable[[int, int], bool] | None = None
+    """When given, says whether bytes `start:stop` within the extents read are read indeed."""
+    followed: bool = False
+    """Its bytes are noted in the shadow of the checker (`check.transit`)."""
 
 
 def _bounds(extents: list[Extent]) -> list[tuple[Space, int, int]]:
@@ -151,7 +155,7 @@ class AsyncQueue:
             for op in due:
                 op.complete(machine)
         if machine.races is not None:
-            for e in (e for op in due for e in op.writes):
+            for e in (e for op in due if not op.followed for e in op.writes):
                 machine.races.forget(e.space, e.start, e.stop)
         machine.progress()
 
@@ -177,7 +181,8 @@ class AsyncQueue:
         for op in self.pending:
             if not any(s is space and a < stop and start < b for s, a, b in op.bounds):
                 continue
-            extents = op.writes if write_only else [*op.writes, *op.reads]
-            if any(e.space is space and e.start < stop and start < e.stop for e in extents):
+            written = any(e.space is space and e.start < stop and start < e.stop for e in op.writes)
+            read = not write_only and any(e.space is space and e.start < stop and start < e.stop for e in op.reads)
+            if written or (read and (op.exact is None or op.exact(start, stop))):
                 out.append(op)
         return out

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["Product", "Tile", "from_registers", "run", "span"]
+__all__ = ["Product", "Tile", "from_registers", "items", "run", "span"]
 
 _PERIOD = 1024
 """The longest swizzle pattern: descriptors that differ by a multiple of it lay elements out alike."""
@@ -73,6 +73,11 @@ def _where(machine: Machine, rows: list[int], bits: list[int], tile: Tile) -> ND
     starts = np.array([row * machine.shared.row + base for row, (_, base) in zip(rows, apart, strict=True)], np.int64) >> 4
     same = all(i is index[0] for i in index)
     return (index[0][None] if same else np.stack(index)) + starts[:, None, None]
+
+
+def items(machine: Machine, row: int, bits: int, tile: Tile) -> NDArray[np.int64]:
+    """Return the 16-byte items of shared memory that an operand lies in, one dimension."""
+    return _where(machine, [row], [bits], tile).reshape(-1)
 
 
 def _read(machine: Machine, where: NDArray[np.int64], tile: Tile) -> NDArray[Any]:
@@ -132,6 +137,11 @@ class Product:
     first: int
     columns: NDArray[np.intp] | None = None
     """Of a sparse product: the column of each stored element of A, `[64, k / 2]`."""
+
+    def operands(self) -> list[tuple[int, Tile]]:
+        """Return (descriptor, tile) of the operands in shared memory."""
+        b = (self.b, self.tile_b)
+        return [b] if isinstance(self.a, np.ndarray) else [b, (self.a, self.tile_a)]
 
     def block(self) -> NDArray[Any]:
         """Return the accumulators' registers `[r, 128]`: a live view, or a copy."""

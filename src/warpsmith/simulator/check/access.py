@@ -124,9 +124,11 @@ class AccessCheck:
         index = int(at.index[lanes][0])
         writing = bool(each[lanes][0].max() & PENDING_WRITE)
         ops = self.machine.asynchronous.touching(at.space, index, index + n, write_only=writing)
+        if not ops:  # in a gap of what an operation reads
+            return
         related = tuple(Related(f"`{op.kind}` by {op.threads or 'another thread'} is in flight", op.place) for op in ops[:2])
         address = self.address_of(x, at.space, index)
-        name = f"`{ops[0].kind}`" if ops else "an asynchronous operation"
+        name = f"`{ops[0].kind}`"
         noun = _NOUN.get(x.op.opcode, f"`{x.op.text}`")
         if flag == PENDING_WRITE:
             message = f"{noun} of {at.space.name} address {address:#x} before {name} that writes it has completed"

@@ -224,6 +224,37 @@ class Clocks:
         self.base[rows[:, None], threads] = slots[:, None]
         self.now += 1
 
+    def learn(
+        self, rows: NDArray[np.int64], warps: NDArray[np.int64], columns: NDArray[np.int64], times: NDArray[np.int64]
+    ) -> None:
+        """Let whole warps each know a column of their row up to a time."""
+        if not rows.size:
+            return
+        threads = 32 * warps[:, None] + np.arange(32)
+        base = self.base[rows[:, None], threads]
+        new = self.known[base, KNOWN, columns[:, None]] < times[:, None]
+        if not new.any():
+            return
+        for i in np.flatnonzero(new.any(axis=1) & (base != base[:, :1]).any(axis=1)).tolist():
+            mine = np.zeros(self.threads, np.bool_)
+            mine[threads[i]] = True
+            vector = np.zeros((self.planes, self.columns), np.uint32)
+            vector[:PROXIED, columns[i]] = times[i]
+            self.acquire(int(rows[i]), mine, Message({int(rows[i]): vector}))
+        plain = np.flatnonzero(new.any(axis=1) & (base == base[:, :1]).all(axis=1))
+        slots = self.rows + rows[plain] * self.warps + warps[plain]
+        vectors = self.known[base[plain, 0]]
+        for plane in range(min(self.planes, PROXIED)):
+            vectors[np.arange(plain.size), plane, columns[plain]] = times[plain]
+        if self.foreign:
+            for slot, old in zip(slots.tolist(), base[plain, 0].tolist(), strict=True):
+                if old in self.foreign:
+                    self.foreign[slot] = dict(self.foreign[old])
+                elif slot != old:
+                    self.foreign.pop(slot, None)
+        self.known[slots] = vectors
+        self.base[rows[plain][:, None], threads[plain]] = slots[:, None]
+
     # --- questions --------------------------------------------------------------------------------------------------
 
     def ordered(

@@ -16,7 +16,7 @@ __all__ = ["ORDINAL", "Columns"]
 
 ORDINAL = 1 << 24
 _BARRIERS = 64
-_GROUPS = ("cp.async", "cp.async.bulk", "wgmma")
+_GROUPS = ("cp.async", "cp.async.bulk", "cp.async.bulk.read", "wgmma")
 
 
 @final
@@ -32,7 +32,7 @@ class Columns:
         self.count = threads + self.groups + self.barriers
 
     def group(self, kind: str, warp: int) -> int:
-        """Return the column of a warp's groups of `cp.async`, `cp.async.bulk` or `wgmma` (its warpgroup's first warp)."""
+        """Return the column of a warp's groups of a kind; `cp.async.bulk.read`: what they read."""
         return self.threads + _GROUPS.index(kind) * self.warps + warp
 
     def barrier(self, number: int) -> int:
@@ -46,5 +46,5 @@ class Columns:
         column -= self.threads
         if column < self.groups:
             kind, warp = divmod(column, self.warps)
-            return f"`{_GROUPS[kind]}` of warp {warp}"
+            return f"`{_GROUPS[kind].removesuffix('.read')}` of warp {warp}"
         return "an asynchronous copy"

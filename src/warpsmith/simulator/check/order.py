@@ -13,6 +13,7 @@ import numpy as np
 
 from warpsmith.simulator.check.clocks import Message
 from warpsmith.simulator.check.columns import ORDINAL
+from warpsmith.simulator.units import units_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -146,6 +147,17 @@ class Order:
         """Add what an arrival releases to the phase in progress."""
         if message is not None:
             barrier.telling = message.joined(barrier.telling)
+
+    def copies_told(self, x: Lanes, lanes: Mask) -> Message | None:
+        """Return what `cp.async.mbarrier.arrive` will tell: the copies that the lanes have issued so far."""
+        opened = units_of(self.machine).copies.open
+        out: Message | None = None
+        for row, mine in self._rows(x, lanes):
+            warps = np.unique(np.flatnonzero(mine) // 32).tolist()
+            last = ORDINAL + int(opened[row][mine].max()) + 1
+            known = [(self.races.columns.group("cp.async", w), last) for w in warps]
+            out = self.races.transit.message(row, known).joined(out)
+        return out
 
     def phase_complete(self, barrier: MBarrier) -> None:
         """A phase has completed: whoever waits for it learns of its arrivals, and of the copies that completed on it."""

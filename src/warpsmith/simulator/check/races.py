@@ -16,6 +16,7 @@ from warpsmith.simulator.check.clocks import KNOWN, OBSERVED, Clocks
 from warpsmith.simulator.check.columns import Columns
 from warpsmith.simulator.check.shadow import AGENT, AGENTS, STRENGTH, TIME, Shadow, agents_of, entry, times_of
 from warpsmith.simulator.check.sites import Sites, cell_size, operations_of, orders_through_memory
+from warpsmith.simulator.check.transit import Transit
 from warpsmith.simulator.host_memory import fits
 from warpsmith.simulator.memory import GLOBAL_BASE
 
@@ -74,6 +75,7 @@ class RaceWatch:
         self._bounds = np.zeros(machine.rows, np.uint64)
         self._bounds_at = -1
         self._agents: dict[Rectangle, NDArray[np.int64]] = {}
+        self.transit = Transit(self)
         machine.row_hooks.append(self._begin)
 
     @classmethod
@@ -99,7 +101,7 @@ class RaceWatch:
 
     def read(self, x: Lanes, at: Located, n: int) -> None:
         """Note n-byte loads at located bytes."""
-        if self._shadow(at.space) is None:
+        if self.shadow_of(at.space) is None:
             return
         before, x.mask = x.mask, at.mask
         self.load(x, at.space, np.broadcast_to(at.index, x.shape), n)
@@ -107,7 +109,7 @@ class RaceWatch:
 
     def load(self, x: Lanes, space: Space, index: NDArray[np.int64], n: int, operations: list[Operation] | None = None) -> None:
         """Note n-byte loads (at most 16) at flat indices `[…, C, T]`, of several `operations` `[k, C, T]`."""
-        shadow = self._shadow(space)
+        shadow = self.shadow_of(space)
         if shadow is None:
             return
         cells = shadow.cells(index, n)
@@ -146,7 +148,7 @@ class RaceWatch:
 
     def store(self, x: Lanes, at: Located, n: int, values: NDArray[Any]) -> None:
         """Note n-byte stores (at most 16) that are about to happen."""
-        shadow = self._shadow(at.space)
+        shadow = self.shadow_of(at.space)
         if shadow is None:
             return
         index = np.broadcast_to(at.index, x.shape)
@@ -198,9 +200,30 @@ class RaceWatch:
         )
         x.finding(kind, text, lanes=bad, repair=_REPAIR[shadow.space.name])
 
+    def store_as(self, x: Lanes, at: Located, n: int, lanes: Mask, entries: Entries) -> None:
+        """Note n-byte stores of lanes that an operation in flight makes for them: `entries` `[C, T]` name it."""
+        shadow = self.shadow_of(at.space)
+        if shadow is None:
+            return
+        index = np.broadcast_to(at.index, x.shape)
+        cells = shadow.cells(index, n)
+        shadow.used = True
+        deep = (None,) * (cells.ndim - index.ndim)
+        site = self.sites.of(x.op)
+        chosen = np.broadcast_to(lanes[(..., *deep)], cells.shape)
+        written, read = shadow.writes.take(cells, mode="clip"), shadow.reads.take(cells, axis=0, mode="clip")
+        bound = np.ones((x.shape[0], 1), np.uint64)[(..., *deep)]
+        if shadow is self.shared:
+            bound = self._bound(x)[(..., None, *deep)]
+        if (again := (written >= bound) & chosen).any():
+            self._judge(x, shadow, again, written, site, index, deep, "writes", None)
+        if (after := (read >= bound[..., None]) & chosen[..., None]).any():
+            self._judge(x, shadow, after, read, site, index, (*deep, None), "overwrites", None)
+        shadow.writes[cells[chosen]] = np.broadcast_to(entries[(..., *deep)], cells.shape)[chosen]
+
     def forget(self, space: Space, start: int, stop: int) -> None:
         """Forget who wrote bytes."""
-        if (shadow := self._shadow(space)) is not None and shadow.used:
+        if (shadow := self.shadow_of(space)) is not None and shadow.used:
             shadow.writes[shadow.span(start, stop)] = 0
 
     # --- judging ----------------------------------------------------------------------------------------------------
@@ -241,10 +264,7 @@ class RaceWatch:
         plane = OBSERVED if strength else KNOWN
         bad = ~self.clocks.ordered(pairs.rows, pairs.threads, other_rows, columns, times, plane)
         if strength and bad.any():
-            theirs = (pairs.entries >> np.uint64(STRENGTH)).astype(np.int64) & 3
-            size = self.machine.cluster_size
-            need = np.where(other_rows == pairs.rows, 1, np.where(other_rows // size == pairs.rows // size, 2, 3))
-            bad &= np.minimum(theirs, strength) < need
+            bad &= ~self.morally_strong(pairs.rows, other_rows, pairs.entries, strength)
         return bad
 
     def _read_together(self, pairs: _Pairs) -> Mask:
@@ -263,20 +283,43 @@ class RaceWatch:
             x.op = operations[place[0]]
             site = self.sites.of(x.op)
             bad = bad & (pairs.where[0] == place[0])
-        kind = self._kind(shadow, int(pairs.entries[i]))
+        item = int(pairs.entries[i])
+        asynchronous = (item >> AGENT & (AGENTS - 1)) % self.columns.count >= self.columns.threads
+        kind = _KINDS[shadow.space.name]
+        if asynchronous:
+            kind = "async-read-before-complete" if verb == "reads" else "async-overwrite"
         if self.machine.findings.known(kind, x.place):
             return
         address = self._address(shadow, int(index[place[: len(place) - len(deep)]]))
-        other, who = self.party(int(pairs.entries[i]))
-        did = "has read" if verb == "overwrites" else "has written"
-        lanes = _lanes_of(x, pairs.where, axis, bad)
-        text = f"{site.text} {'reads' if verb == 'reads' else 'writes'} {address}, which {who} {did}; nothing orders the two"
+        other, who = self.party(item)
+        text = f"{site.text} {'reads' if verb == 'reads' else 'writes'} {address}"
+        did = "read" if verb == "overwrites" else "written"
+        repair = _REPAIR[shadow.space.name]
+        if asynchronous:
+            by = other.short if other is not None else who
+            text += f" before its thread can know that {by} has {did} it"
+            repair = "Wait for the operation (its mbarrier phase, or its group), and let all others know by a barrier."
+        else:
+            text += f", which {who} has {did}; nothing orders the two"
         related = [Related(f"{other.text} by {who}", other.operation.place)] if other is not None else []
-        x.finding(kind, text, lanes=lanes, related=related, repair=_REPAIR[shadow.space.name])
+        x.finding(kind, text, lanes=_lanes_of(x, pairs.where, axis, bad), related=related, repair=repair)
 
-    def _kind(self, shadow: Shadow, item: int) -> str:
-        del item
+    def morally_strong(self, rows: Any, other_rows: Any, entries: Entries, strength: int) -> Mask:
+        """Say which accesses at a strength and entries are both strong, at scopes that include each other."""
+        theirs = (entries >> np.uint64(STRENGTH)).astype(np.int64) & 3
+        size = self.machine.cluster_size
+        need = np.where(other_rows == rows, 1, np.where(other_rows // size == rows // size, 2, 3))
+        return np.minimum(theirs, strength) >= need
+
+    @staticmethod
+    def kind_of(shadow: Shadow) -> str:
+        """Return the kind of a race between threads."""
         return _KINDS[shadow.space.name]
+
+    @staticmethod
+    def repair_of(kind: str) -> str:
+        """Return how to mend a race."""
+        return _REPAIR[kind.partition("-")[0]]
 
     # --- names ------------------------------------------------------------------------------------------------------
 
@@ -292,7 +335,8 @@ class RaceWatch:
 
     # --- small things -----------------------------------------------------------------------------------------------
 
-    def _shadow(self, space: Space) -> Shadow | None:
+    def shadow_of(self, space: Space) -> Shadow | None:
+        """Return the shadow of a space, if it is followed."""
         m = self.machine
         return self.shared if space is m.shared else self.global_ if space is m.global_ else None
 

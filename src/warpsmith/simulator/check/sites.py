@@ -38,6 +38,15 @@ class Site(NamedTuple):
         """The instruction, quoted."""
         return f"`{self.operation.text}`"
 
+    @property
+    def short(self) -> str:
+        """The instruction without its spaces and types, quoted."""
+        words = self.operation.text.split(".")
+        end = next(
+            (i for i, w in enumerate(words) if w.partition("::")[0] in ("shared", "global", "sync", "mbarrier") and i), None
+        )
+        return f"`{'.'.join(words[:end])}`"
+
 
 def operations_of(program: Program) -> Iterator[Operation]:
     """Yield every operation of a program, those that end blocks included."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpsmith.simulator.async_access import Lane, claim, lanes_of, signal, span_of, watch, who
+from warpsmith.simulator.async_access import Lane, claim, follow, lanes_of, signal, span_of, watch, who
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
 from warpsmith.simulator.meanings.registry import machine, refuse, sync
@@ -111,6 +111,7 @@ def _to_shared(
 
         copy.complete = complete
         claim(x, lane, copy)
+        follow(x, lane, copy, signals, strength=0 if reduction is None else 3)
         x.issue(copy)
 
 
@@ -143,6 +144,7 @@ def _to_global(
         write,
         [Extent(source[0], source[1], source[1] + size)],
         [Extent(target[0], a, b) for a, b in _written(target[1], size, bits)],
+        strength=0 if reduction is None else 3,
     )
 
 
@@ -215,6 +217,10 @@ def wait(m: Match) -> Function:
     read = bool(m.get("read"))
 
     def run(x: Lanes, n: Any) -> Outcome:
-        return units_of(x.machine).bulk.wait(x, int(n), read=read)
+        groups = units_of(x.machine).bulk
+        if x.machine.races is not None:
+            kinds = ("cp.async.bulk.read",) if read else ("cp.async.bulk.read", "cp.async.bulk")
+            x.machine.races.transit.waited(x, kinds, groups, int(n))
+        return groups.wait(x, int(n), read=read)
 
     return run

@@ -8,9 +8,10 @@ import numpy as np
 
 from warpsmith.base.errors import InputError
 from warpsmith.simulator import tensor_copy
-from warpsmith.simulator.async_access import Lane, claim, lanes_of, signal, span_of, watch, who, within
+from warpsmith.simulator.async_access import Lane, claim, follow, lanes_of, signal, span_of, watch, who, within
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
+from warpsmith.simulator.check.transit import Issuer
 from warpsmith.simulator.meanings.registry import machine, refuse
 from warpsmith.simulator.memory import GLOBAL_BASE
 from warpsmith.simulator.multicast import destinations
@@ -20,6 +21,8 @@ from warpsmith.simulator.tma import Rows, extent, inner_bytes, modelled, rows_ga
 from warpsmith.simulator.two_step import two_step
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from warpsmith.assembly.ptx.isa import Match
     from warpsmith.base.tensormap import TensorMapFields
     from warpsmith.simulator.lanes import Lanes
@@ -138,6 +141,7 @@ def _load(
     shared, width = x.machine.shared, x.machine.shared.row
     if v.get("mask") is None and not _signals_own(x, lane, target, barrier, paired=paired):
         return
+    loaded = _rows_of(f, rows)
     for to, at in destinations(x, lane, v.get("mask"), target, barrier, paired=paired):
         copy = AsyncOperation("cp.async.bulk.tensor", _never, lane.row, x.place, who(x, lane))
         copy.writes = [Extent(shared, to, to + size)]
@@ -154,7 +158,18 @@ def _load(
 
         copy.complete = complete
         claim(x, lane, copy)
+        follow(x, lane, copy, signals)
+        if (races := x.machine.races) is not None and races.global_ is not None:
+            issuer = Issuer(lane.mask, lane.row, (x.t0 + lane.t,))
+            cells = races.transit.rows(x.machine.global_, *loaded)
+            races.transit.reads(x, issuer, x.machine.global_, cells, [races.transit.of_barrier(signals)])
         x.issue(copy)
+
+
+def _rows_of(f: TensorMapFields, rows: Rows) -> tuple[NDArray[np.int64], int]:
+    """Return where the rows of a copy that exist start in global memory, and their bytes."""
+    offsets = rows.offsets if rows.valid is None else rows.offsets[rows.valid]
+    return offsets + (f.address - GLOBAL_BASE + rows.first), rows.last - rows.first
 
 
 def _signals_own(x: Lanes, lane: Lane, target: int, barrier: int, *, paired: bool) -> bool:
@@ -216,7 +231,9 @@ def _store(
         tensor_copy.store(f, rows, data, machine.global_, f.address - GLOBAL_BASE, reduction)
         machine.counters.bytes[kind] += size
 
-    two_step(x, lane, kind, read, write, [Extent(shared, source, source + size)], [])
+    strength = 0 if reduction is None else 3
+    reads = [Extent(shared, source, source + size)]
+    two_step(x, lane, kind, read, write, reads, [], strength=strength, rows=_rows_of(f, rows))
 
 
 @machine("cp.async.bulk.prefetch.tensor")

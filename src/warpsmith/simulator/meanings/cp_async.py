@@ -99,6 +99,9 @@ def _issue(x: Lanes, at: Located, sources: list[Located], sizes: NDArray[np.int6
 
     op = AsyncOperation("cp.async", complete, x.c0 + int(np.nonzero(lanes.any(1))[0][0]), x.place, threads_text(x, lanes))
     op.writes = extents_of(target, index[lanes], n)
+    if x.machine.races is not None:
+        x.machine.races.transit.copies(x, at, lanes, n, units_of(x.machine).copies)
+        op.followed = True
     units_of(x.machine).copies.add(x, op, lanes)
     x.issue(op)
 
@@ -118,7 +121,10 @@ def wait(m: Match) -> Function:
     """Wait for all but the latest n groups, or for everything."""
 
     def run(x: Lanes, n: Any = None) -> Outcome:
-        return units_of(x.machine).copies.wait(x, None if n is None else int(n))
+        groups = units_of(x.machine).copies
+        if x.machine.races is not None:
+            x.machine.races.transit.waited(x, ("cp.async",), groups, None if n is None else int(n))
+        return groups.wait(x, None if n is None else int(n))
 
     return run
 
@@ -147,11 +153,14 @@ def mbarrier_arrive(m: Match) -> Function:
 def _arrive_later(x: Lanes, barrier: MBarrier, lanes: Mask) -> None:
     prior = units_of(x.machine).copies.prior(x.rect, lanes)
     instruction, rect = x.op, x.rect
+    told = x.machine.order.copies_told(x, lanes) if x.machine.order is not None else None
 
     def complete(machine: Machine) -> None:
         y = machine.lanes(rect)
         before = y.op, y.mask
         y.op, y.mask = instruction, lanes
+        if machine.order is not None:
+            machine.order.tell(barrier, told)
         arrive(y, barrier, lanes, np.ones(y.shape, np.int64))
         y.op, y.mask = before
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpsmith.simulator.access import inside
-from warpsmith.simulator.async_access import Lane, lanes_of, signal, watch, who, within
+from warpsmith.simulator.async_access import Lane, follow, lanes_of, signal, watch, who, within
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
 from warpsmith.simulator.meanings.registry import machine, refuse
@@ -70,4 +70,5 @@ def _issue(x: Lanes, lane: Lane, v: dict[str, Any], data: Any, op: str | None, e
         signal(machine, signals, store, size)
 
     store.complete = complete
+    follow(x, lane, store, signals, proxied=False, strength=0 if op is None else 3)
     x.issue(store)

@@ -9,12 +9,14 @@ import numpy as np
 
 from warpsmith.base.findings import Related
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
+from warpsmith.simulator.check.transit import Issuer
 from warpsmith.simulator.findings import warps_text
 from warpsmith.simulator.meanings.registry import machine, sync
+from warpsmith.simulator.memory import PENDING_WRITE
 from warpsmith.simulator.outcome import Outcome
 from warpsmith.simulator.sparse import Sparsity
 from warpsmith.simulator.units import units_of
-from warpsmith.simulator.wgmma import Product, Tile, from_registers, run, span
+from warpsmith.simulator.wgmma import Product, Tile, from_registers, items, run, span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,6 +140,8 @@ def _issue(x: Lanes, groups: list[tuple[int, int]], products: list[Product]) -> 
         if op is not None:
             owner[c, t : t + 128] = len(ops)
             ops.append(op)
+            if m.races is not None:
+                _follow(x, c, t, product)
             x.issue(op)
     if ops:
         units_of(m).wgmma.add_each(x, ops, owner)
@@ -152,10 +156,7 @@ def _operation(x: Lanes, c: int, t: int, product: Product) -> AsyncOperation | N
 
     op = AsyncOperation("wgmma.mma_async", complete, product.row, x.place, queue=("wgmma", product.row, product.first // 128))
     op.together, op.payload = _complete, product
-    tiles = [(product.b, product.tile_b)]
-    if not isinstance(product.a, np.ndarray):
-        tiles.append((product.a, product.tile_a))
-    for bits, tile in tiles:
+    for bits, tile in product.operands():
         first, last = span(bits, tile)
         if first < m.reserved_shared or last > m.reserved_shared + m.shared_bytes:
             x.finding(
@@ -168,10 +169,24 @@ def _operation(x: Lanes, c: int, t: int, product: Product) -> AsyncOperation | N
             )
             return None
         op.reads.append(Extent(shared, base + first, base + last))
+    op.exact = lambda start, stop: any(_meets(items(m, product.row, *o), start, stop) for o in product.operands())
     if m.checking:
         op.threads = warps_text(m, product.row, product.first // 32, 4)
-        _check_operands(x, op, c, t)
+        _check_operands(x, op, product, c, t)
     return op
+
+
+def _follow(x: Lanes, c: int, t: int, product: Product) -> None:
+    """Note the bytes a product reads, for each of its warps, and judge them by what one thread of each knows."""
+    races = x.machine.races
+    assert races is not None
+    transit, groups, first = races.transit, units_of(x.machine).wgmma, product.first
+    threads = tuple(range(first, first + 128, 32))
+    issuer = Issuer(_lanes(x, c, t), product.row, threads)
+    marks = [transit.of_group("wgmma", groups, product.row, thread, warp=thread // 32) for thread in threads]
+    for bits, tile in product.operands():
+        at = items(x.machine, product.row, bits, tile)
+        transit.reads(x, issuer, x.machine.shared, races.shared.cells(at * 16, 16).reshape(-1), marks)
 
 
 def _lanes(x: Lanes, c: int, t: int) -> NDArray[np.bool_]:
@@ -181,14 +196,22 @@ def _lanes(x: Lanes, c: int, t: int) -> NDArray[np.bool_]:
     return lanes
 
 
+def _meets(at: NDArray[np.int64], start: int, stop: int) -> bool:
+    """Say whether bytes `start:stop` share one with 16-byte items."""
+    return bool(((at >= start >> 4) & (at <= (stop - 1) >> 4)).any())
+
+
 def _complete(machine: Machine, batch: list[AsyncOperation]) -> None:
     run(machine, [op.payload for op in batch])
 
 
-def _check_operands(x: Lanes, op: AsyncOperation, c: int, t: int) -> None:
+def _check_operands(x: Lanes, op: AsyncOperation, product: Product, c: int, t: int) -> None:
     """Report operand bytes that a copy in flight has yet to write."""
-    for e in op.reads:
-        if not (e.space.shadow[e.start : e.stop] & 2).any():
+    for e, operand in zip(op.reads, product.operands(), strict=True):
+        if not (e.space.shadow[e.start : e.stop] & PENDING_WRITE).any():
+            continue
+        at = items(x.machine, product.row, *operand)
+        if not (e.space.shadows[16].take(at).view(np.uint8) & PENDING_WRITE).any():
             continue
         writers = x.machine.asynchronous.touching(e.space, e.start, e.stop, write_only=True)
         if not writers:
@@ -231,6 +254,9 @@ def wait(m: Match) -> Function:
     """Wait for all but the latest n groups."""
 
     def run(x: Lanes, n: Any) -> Outcome:
-        return units_of(x.machine).wgmma.wait(x, int(n))
+        groups = units_of(x.machine).wgmma
+        if x.machine.races is not None:
+            x.machine.races.transit.waited(x, ("wgmma",), groups, int(n))
+        return groups.wait(x, int(n))
 
     return run

@@ -50,6 +50,9 @@ LAUNCHES = {
     "product": Launch(1, 128, lambda: (np.zeros(512, np.float32),), np.full(512, 32, np.float32)),
     "cluster": Launch(2, 32, lambda: (WORDS[:64].copy(), zeros(64)), np.roll(WORDS[:64], 32)),
     "handover": Launch(2, 64, lambda: (WORDS[:64].copy(), zeros(64), zeros(1), zeros(64)), 64 - WORDS[:64]),
+    "epilogue": Launch(
+        1, 128, lambda: (np.where(np.arange(256) < 128, 0, 7).astype(np.uint32), zeros(128)), 2 * WORDS[:128] + 15
+    ),
 }
 
 
@@ -103,6 +106,9 @@ HERE = " mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], 0;"
 CLUSTER = " barrier.cluster.arrive.aligned;\n"
 AGAIN = " barrier.cluster.arrive.release.aligned;\n"
 SUMS = " shfl.sync.bfly.b32 %r4, %r2, %r3, 31, 0xffffffff;\n"
+PROXY = " fence.proxy.async.shared::cta;\n"
+TILE = " cp.async.bulk.global.shared::cta"
+ADDED = " cp.reduce.async.bulk"
 SECOND = COMMIT + " wgmma.mma_async"
 
 MUTANTS = [
@@ -170,6 +176,19 @@ MUTANTS = [
     Mutant("global-race", "handover", "a relaxed load and no fence", "ld.acquire.gpu", "ld.relaxed.gpu", " ld.global.u32 %r3, [%rd6+252]"),
     Mutant("global-race", "handover", "the other warp does not wait for the flag", " bar.sync 2, 64;\n", "", " ld.global.u32 %r3, [%rd6+252]"),
     Mutant("global-race", "handover", "a weak flag", " @%p1 st.release.gpu.global.u32", " @%p1 st.global.u32", " ld.acquire"),
+    Mutant("shared-race", "pipeline", "the consumers give a stage back before they have read it", " ld.shared.u32 %r14, [%r12];\n add.u32 %r8, %r8, %r14;\n" + ARRIVE, ARRIVE + " ld.shared.u32 %r14, [%r12];\n add.u32 %r8, %r8, %r14;\n", COPY.rstrip()),
+    Mutant("missing-proxy-fence", "epilogue", "no fence before a copy out of shared memory", PROXY + " bar.sync 0", " bar.sync 0", TILE),
+    Mutant("missing-proxy-fence", "epilogue", "no fence before a reduction", PROXY + " bar.sync 2", " bar.sync 2", ADDED),
+    Mutant("missing-proxy-fence", "epilogue", "the fence stands before the store", " st.shared.u32 [%r2], %r4;\n" + PROXY + " bar.sync 0", PROXY + " st.shared.u32 [%r2], %r4;\n bar.sync 0", TILE),
+    Mutant("missing-proxy-fence", "epilogue", "the fence of one thread does not cover the others", PROXY + " bar.sync 0", " @%p1" + PROXY + " bar.sync 0", TILE),
+    Mutant("missing-proxy-fence", "epilogue", "a fence of the generic proxy", PROXY + " bar.sync 0", " fence.acq_rel.cta;\n bar.sync 0", TILE),
+    Mutant("missing-proxy-fence", "pipeline", "the stage is cleared before the first copy", " bar.sync 0;\n", " mov.u32 %r21, stages;\n st.shared.u32 [%r21], 0;\n bar.sync 0;\n", COPY.rstrip()),
+    Mutant("async-overwrite", "epilogue", "the tile is written while it is read", " cp.async.bulk.wait_group.read 0;\n", "", " st.shared.u32 [%r2], %r4;\n" + PROXY + " bar.sync 2"),
+    Mutant("async-overwrite", "epilogue", "one group too many in flight", "wait_group.read 0", "wait_group.read 1", " st.shared.u32 [%r2], %r4;\n" + PROXY + " bar.sync 2"),
+    Mutant("async-overwrite", "epilogue", "only the issuing thread knows that the tile has been read", " bar.sync 1;\n", "", " st.shared.u32 [%r2], %r4;\n" + PROXY + " bar.sync 2"),
+    Mutant("async-read-before-complete", "epilogue", "the sums are read before they are there", " cp.async.bulk.wait_group 0;", " cp.async.bulk.wait_group.read 0;", " ld.global.u32 %r6"),
+    Mutant("async-read-before-complete", "epilogue", "the copy has been read, not written", " cp.async.bulk.wait_group 0;", " cp.async.bulk.wait_group 1;", " ld.global.u32 %r6"),
+    Mutant("async-read-before-complete", "epilogue", "only the issuing thread has waited", " bar.sync 3;\n", "", " ld.global.u32 %r5"),
     Mutant("divergent-collective", "reduction", "a shuffle in a branch", SUMS, " and.b32 %r12, %r1, 1;\n setp.eq.u32 %p1, %r12, 0;\n @%p1 bra ODD;\n" + SUMS + "ODD:\n", SUMS.rstrip()),
     Mutant("divergent-collective", "reduction", "a mask that leaves lanes out", "%r10, 0xf;", "%r10, 0x7;", " redux.sync"),
     Mutant("divergent-collective", "product", "a commit by half of the warpgroup", COMMIT, " setp.gt.u32 %p2, %r1, 63;\n @%p2 bra OVER;\n" + COMMIT + "OVER:\n", COMMIT.rstrip()),
@@ -210,7 +229,7 @@ def test_the_fault_is_named_at_its_line(m: Mutant) -> None:
 
 def test_every_kind_has_three_mutants() -> None:
     kinds = Counter(m.kind for m in MUTANTS)
-    assert len(kinds) == 14
+    assert len(kinds) == 16
     assert min(kinds.values()) >= 3
 
 

@@ -1,0 +1,228 @@
+"""Operations in flight as parties of a race: copies, products, asynchronous stores (PTX ISA 8.9.1.1, 8.6).
+
+An operation is judged when it is issued, by what its issuing thread knows: of the bytes it reads, who wrote them; of those
+it writes, who wrote or read them. Its own reads and writes are entries of a column that counts what can be waited for:
+a phase of an mbarrier, or a group. Whoever touches the bytes later must know that number. Whether the copy happened to be
+complete by then does not matter, so that the answer is the same under every schedule.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, final
+
+import numpy as np
+
+from warpsmith.base.findings import Related
+from warpsmith.simulator.check.clocks import KNOWN, PROXIED, Message
+from warpsmith.simulator.check.columns import ORDINAL
+from warpsmith.simulator.check.shadow import agents_of, entry, times_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from warpsmith.simulator.access import Located
+    from warpsmith.simulator.asynchronous import Extent
+    from warpsmith.simulator.check.races import RaceWatch
+    from warpsmith.simulator.check.shadow import Entries, Shadow
+    from warpsmith.simulator.copy_groups import CopyGroups
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.mbarrier import MBarrier
+    from warpsmith.simulator.memory import Space
+
+    Mask = NDArray[np.bool_]
+    Cells = NDArray[np.int64]
+
+__all__ = ["Issuer", "Mark", "Transit"]
+
+_READ, _WRITE = "async-read-before-complete", "async-overwrite"
+_MEND = {
+    _READ: "Wait for the operation that writes the bytes (its mbarrier phase, or its group) in every thread that uses them.",
+    _WRITE: "Wait until the operation in flight has finished with the bytes before they are written again.",
+    "missing-proxy-fence": "Put fence.proxy.async behind the stores, before the barrier that lets the operation begin.",
+}
+
+
+class Issuer(NamedTuple):
+    """Who issues an operation: lanes `[C, T]` of the rectangle, their row, and threads that must know of the bytes."""
+
+    lanes: Mask
+    row: int
+    threads: tuple[int, ...]
+    proxied: bool = True
+    """It goes through the asynchronous proxy."""
+
+
+class Mark(NamedTuple):
+    """How an operation stands in the shadow: its agent, and the number of the phase or group that ends it."""
+
+    agent: int
+    ordinal: int
+    warp: int = -1
+    """It reads as a part of that warp, in its place of the shadow."""
+
+
+@final
+class Transit:
+    """Judges and notes the accesses of operations in flight."""
+
+    def __init__(self, races: RaceWatch) -> None:
+        self.races, self.clocks, self.columns = races, races.clocks, races.columns
+
+    # --- what is waited for -----------------------------------------------------------------------------------------
+
+    def of_barrier(self, barrier: MBarrier) -> Mark:
+        """Return the mark of an operation that will complete on a barrier's phase in progress."""
+        return Mark(barrier.row * self.columns.count + barrier.column, ORDINAL + barrier.phase + 1)
+
+    def of_group(self, kind: str, groups: CopyGroups, row: int, thread: int, *, warp: int = -1) -> Mark:
+        """Return the mark of an operation that joins the open group of a thread."""
+        column = self.columns.group(kind, thread // 32)
+        return Mark(row * self.columns.count + column, ORDINAL + int(groups.open[row, thread]) + 1, warp)
+
+    def waited(self, x: Lanes, kinds: Sequence[str], groups: CopyGroups, keep: int | None) -> None:
+        """Let the active lanes know their groups but the latest `keep` (None: every operation, committed or not)."""
+        active = x.active()
+        window = (slice(x.c0, x.c1), slice(x.t0, x.t1))
+        limits = x.warps(np.where(active, groups.open[window] + (1 if keep is None else -keep), 0)).max(axis=-1)
+        warps = x.warps(active)
+        for kind in kinds:
+            some = np.argwhere(warps.any(axis=-1) & (limits > 0))
+            full = np.asarray(warps.all(axis=-1))[some[:, 0], some[:, 1]]
+            rows, at = some[:, 0] + x.c0, some[:, 1] + x.t0 // 32
+            columns = self.columns.group(kind, 0) + at
+            times = ORDINAL + limits[some[:, 0], some[:, 1]].astype(np.int64)
+            self.clocks.learn(rows[full], at[full], columns[full], times[full])
+            for i in np.flatnonzero(~full).tolist():
+                mine = np.zeros(self.clocks.threads, np.bool_)
+                mine[32 * at[i] : 32 * at[i] + 32] = warps[some[i, 0], some[i, 1]]
+                row = int(rows[i])
+                self.clocks.acquire(row, mine, self.message(row, [(int(columns[i]), int(times[i]))]))
+
+    def message(self, row: int, known: Sequence[tuple[int, int]]) -> Message:
+        """Return a message that tells of columns of a row alone."""
+        vector = np.zeros((self.clocks.planes, self.clocks.columns), np.uint32)
+        for column, time in known:
+            vector[:PROXIED, column] = np.maximum(vector[:PROXIED, column], time)
+        return Message({row: vector})
+
+    # --- copies of the bulk kind, products ----------------------------------------------------------------------------
+
+    def reads(self, x: Lanes, who: Issuer, space: Space, cells: Cells | slice, marks: Sequence[Mark]) -> None:
+        """Judge and note bytes that an operation reads."""
+        shadow = self.races.shadow_of(space)
+        if shadow is None:
+            return
+        shadow.used = True
+        self._judge(x, who, shadow, shadow.writes[cells], "reads", written=True)
+        site = self.races.sites.of(x.op)
+        for mark in marks:
+            place = 0 if shadow is not self.races.shared else mark.warp if mark.warp >= 0 else shadow.readers - 1
+            shadow.reads[cells, place] = entry(mark.ordinal, mark.agent, site.strength, site.number)
+
+    def writes(
+        self, x: Lanes, who: Issuer, space: Space, cells: Cells | slice, mark: Mark, *, strength: int = 0
+    ) -> None:  # fmt: skip
+        """Judge and note bytes that an operation writes."""
+        shadow = self.races.shadow_of(space)
+        if shadow is None:
+            return
+        shadow.used = True
+        before = shadow.writes[cells]
+        site = self.races.sites.of(x.op)
+        if space is self.races.machine.global_:  # two copies of the same bytes are no fault, and values are not known yet
+            before = before[agents_of(before) % self.columns.count < self.columns.threads]
+        self._judge(x, who, shadow, before, "writes", written=True, strength=strength)
+        for k in range(shadow.readers):
+            if (read := shadow.reads[cells, k]).any():
+                self._judge(x, who, shadow, read, "writes", written=False, strength=strength)
+        shadow.writes[cells] = entry(mark.ordinal, mark.agent, strength, site.number)
+        shadow.reads[cells] = 0
+
+    def copies(self, x: Lanes, at: Located, lanes: Mask, n: int, groups: CopyGroups) -> None:
+        """Judge and note the bytes that `cp.async` of lanes writes: each lane for the group of its warp."""
+        window = (slice(x.c0, x.c1), slice(x.t0, x.t1))
+        columns = self.columns.group("cp.async", 0) + (np.arange(x.t0, x.t1, dtype=np.int64) >> 5)
+        agents = np.arange(x.c0, x.c1, dtype=np.int64)[:, None] * self.columns.count + columns
+        times = ORDINAL + groups.open[window].astype(np.int64) + 1
+        site = self.races.sites.of(x.op)
+        self.races.store_as(x, at, n, lanes, entry(0, agents, 0, site.number) | times.astype(np.uint64) << np.uint64(39))
+
+    def rows(self, space: Space, starts: NDArray[np.int64], length: int) -> Cells:
+        """Return the cells of rows of bytes of a followed space."""
+        shadow = self.races.shadow_of(space)
+        assert shadow is not None
+        bits = int(np.bitwise_or.reduce(starts, initial=0)) | length | 16
+        n = bits & -bits
+        return shadow.cells((starts[:, None] + np.arange(0, length, n)).reshape(-1), n).reshape(-1)
+
+    def extent(self, e: Extent) -> slice:
+        """Return the cells of an extent of a followed space."""
+        shadow = self.races.shadow_of(e.space)
+        assert shadow is not None
+        return shadow.span(e.start, e.stop)
+
+    # --- judging ----------------------------------------------------------------------------------------------------
+
+    def _judge(
+        self, x: Lanes, who: Issuer, shadow: Shadow, entries: Entries, verb: str, *, written: bool, strength: int = 0
+    ) -> None:  # fmt: skip
+        """Judge the entries of bytes an operation touches: `written`, else read, by whoever they name."""
+        some = _distinct(entries)
+        if some.size == 0:
+            return
+        other_rows, columns = np.divmod(agents_of(some), self.columns.count)
+        times = times_of(some)
+        generic = columns < self.columns.threads
+        for thread in who.threads:
+            rows, threads = np.full(some.size, who.row), np.full(some.size, thread)
+            known = self.clocks.ordered(rows, threads, other_rows, columns, times, KNOWN)
+            known |= self.races.morally_strong(rows, other_rows, some, strength)
+            if not known.all():
+                self._report(x, who, shadow, some[~known][0], verb, written=written)
+            if not written or not who.proxied or not generic.any():
+                continue
+            fenced = ~generic
+            if self.clocks.planes > PROXIED:
+                fenced |= self.clocks.ordered(rows, threads, other_rows, columns, times, PROXIED)
+            if not (missing := known & ~fenced).any():
+                continue
+            other, name = self.races.party(int(some[missing][0]))
+            text = (
+                f"`{x.op.text}` {verb} {shadow.space.name} memory through the asynchronous proxy, which {name} has written "
+                "through the generic one, and no fence.proxy.async stands between"
+            )
+            self._say(x, who, "missing-proxy-fence", text, other, name)
+
+    def _report(self, x: Lanes, who: Issuer, shadow: Shadow, item: np.uint64, verb: str, *, written: bool) -> None:
+        other, name = self.races.party(int(item))
+        asynchronous = int(agents_of(np.array([item]))[0]) % self.columns.count >= self.columns.threads
+        name_of = shadow.space.name
+        if asynchronous:
+            kind = _READ if verb == "reads" else _WRITE
+            did = "written" if written else "read"
+            by = other.short if other is not None else name
+            text = f"`{x.op.text}` {verb} {name_of} memory before its thread can know that {by} has {did} it"
+        else:
+            kind = self.races.kind_of(shadow)
+            did = "has written" if written else "has read"
+            text = f"`{x.op.text}` {verb} {name_of} memory, which {name} {did}; nothing orders the two"
+        self._say(x, who, kind, text, other, name)
+
+    def _say(self, x: Lanes, who: Issuer, kind: str, text: str, other: object, name: str) -> None:
+        operation = getattr(other, "operation", None)
+        related = [Related(f"`{operation.text}` by {name}", operation.place)] if operation is not None else []
+        repair = _MEND.get(kind) or self.races.repair_of(kind)
+        x.finding(kind, text, lanes=who.lanes, related=related, repair=repair)
+
+
+def _distinct(entries: Entries) -> Entries:
+    """Return the distinct entries but 0."""
+    flat = entries.reshape(-1)
+    if flat.size == 0:
+        return flat
+    if (flat == flat[0]).all():
+        return flat[:1] if flat[0] else flat[:0]
+    some = np.unique(flat)
+    return some[some != 0]
