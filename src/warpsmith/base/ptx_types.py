@@ -37,55 +37,48 @@ class PtxType:
         return self.name
 
 
+_TABLE = """
+# names                                                      kind      lanes  register    bits
+b8 b16 b32 b64 b128                                          bits      1      -           -
+u8 u16 u32 u64                                               unsigned  1      -           -
+s8 s16 s32 s64                                               signed    1      -           -
+f16                                                          float     1      -           16
+bf16                                                         float     1      b16         16
+tf32                                                         float     1      b32         32
+f32                                                          float     1      -           32
+f64                                                          float     1      -           64
+f16x2                                                        packed    2      -           32
+bf16x2 u16x2 s16x2                                           packed    2      b32         32
+u8x4 s8x4                                                    packed    4      b32         32
+f32x2                                                        packed    2      b64         64
+e4m3 e5m2 e2m3 e3m2                                          float     1      b8          8
+e2m1                                                         float     1      b8          4
+ue8m0 ue4m3                                                  float     1      b8          8
+s4                                                           signed    1      b32         4
+u4                                                           unsigned  1      b32         4
+b1                                                           bits      1      b32         1
+e4m3x2 e5m2x2 e2m3x2 e3m2x2                                  packed    2      b16         16
+e2m1x2                                                       packed    2      b8          8
+ue8m0x2 ue5m3x2 s2f6x2                                       packed    2      b16         16
+e4m3x4 e5m2x4 e2m3x4 e3m2x4                                  packed    4      b32         32
+e2m1x4                                                       packed    4      b16         16
+e2m1p4x4 ue8m0x4                                             packed    4      b32         32
+b4x16 b4x16_p64                                              packed    16     b64         64
+b6x16_p32                                                    packed    16     b64         96
+b6p2x16                                                      packed    16     b64         128
+pred                                                         pred      1      -           1
+"""
+"""A row for the types that share kind, packed elements, type of registers (-: their own) and width (-: by the name)."""
+
+
 def _table() -> dict[str, PtxType]:
-    rows: list[PtxType] = [PtxType(f"b{n}", n) for n in (8, 16, 32, 64, 128)]
-    rows += [PtxType(f"u{n}", n, "unsigned") for n in (8, 16, 32, 64)]
-    rows += [PtxType(f"s{n}", n, "signed") for n in (8, 16, 32, 64)]
-    rows += [
-        PtxType("f16", 16, "float"),
-        PtxType("bf16", 16, "float", register="b16"),
-        PtxType("tf32", 32, "float", register="b32"),
-        PtxType("f32", 32, "float"),
-        PtxType("f64", 64, "float"),
-        PtxType("f16x2", 32, "packed", 2),
-        PtxType("bf16x2", 32, "packed", 2, "b32"),
-        PtxType("u16x2", 32, "packed", 2, "b32"),
-        PtxType("s16x2", 32, "packed", 2, "b32"),
-        PtxType("u8x4", 32, "packed", 4, "b32"),
-        PtxType("s8x4", 32, "packed", 4, "b32"),
-        PtxType("f32x2", 64, "packed", 2, "b64"),
-        PtxType("e4m3", 8, "float", register="b8"),
-        PtxType("e5m2", 8, "float", register="b8"),
-        PtxType("e2m3", 8, "float", register="b8"),
-        PtxType("e3m2", 8, "float", register="b8"),
-        PtxType("e2m1", 4, "float", register="b8"),
-        PtxType("ue8m0", 8, "float", register="b8"),
-        PtxType("ue4m3", 8, "float", register="b8"),
-        PtxType("s4", 4, "signed", register="b32"),
-        PtxType("u4", 4, "unsigned", register="b32"),
-        PtxType("b1", 1, "bits", register="b32"),
-        PtxType("e4m3x2", 16, "packed", 2, "b16"),
-        PtxType("e5m2x2", 16, "packed", 2, "b16"),
-        PtxType("e2m3x2", 16, "packed", 2, "b16"),
-        PtxType("e3m2x2", 16, "packed", 2, "b16"),
-        PtxType("e2m1x2", 8, "packed", 2, "b8"),
-        PtxType("ue8m0x2", 16, "packed", 2, "b16"),
-        PtxType("ue5m3x2", 16, "packed", 2, "b16"),
-        PtxType("s2f6x2", 16, "packed", 2, "b16"),
-        PtxType("e4m3x4", 32, "packed", 4, "b32"),
-        PtxType("e5m2x4", 32, "packed", 4, "b32"),
-        PtxType("e2m3x4", 32, "packed", 4, "b32"),
-        PtxType("e3m2x4", 32, "packed", 4, "b32"),
-        PtxType("e2m1x4", 16, "packed", 4, "b16"),
-        PtxType("e2m1p4x4", 32, "packed", 4, "b32"),
-        PtxType("ue8m0x4", 32, "packed", 4, "b32"),
-        PtxType("b4x16", 64, "packed", 16, "b64"),
-        PtxType("b4x16_p64", 64, "packed", 16, "b64"),
-        PtxType("b6x16_p32", 96, "packed", 16, "b64"),
-        PtxType("b6p2x16", 128, "packed", 16, "b64"),
-        PtxType("pred", 1, "pred"),
-    ]
-    return {t.name: t for t in rows}
+    out: dict[str, PtxType] = {}
+    for line in _TABLE.strip().splitlines()[1:]:
+        *names, kind, lanes, register, bits = line.split()
+        for name in names:
+            width = int(name[1:] if bits == "-" else bits)
+            out[name] = PtxType(name, width, kind, int(lanes), "" if register == "-" else register)  # type: ignore[arg-type]
+    return out
 
 
 TYPES = _table()

@@ -59,35 +59,44 @@ def prepare(
     """
     gpu = driver()
     function = gpu.load(cubin, kernel)
-    arrays: list[tuple[Any, int]] = []
-
-    def place(array: Any) -> int:
-        for known, address in arrays:
-            if known.ctypes.data == array.ctypes.data:
-                return address
-        address = gpu.allocate(array.nbytes)
-        gpu.upload(address, array.tobytes())
-        arrays.append((array, address))
-        return address
-
-    packed: list[bytes] = []
-    for value in args:
-        if isinstance(value, TensorMap):
-            packed.append(value.encode(place(value.memory)))
-        elif isinstance(value, np.ndarray):
-            packed.append(struct.pack("<Q", place(value)))
-        elif isinstance(value, np.generic):
-            packed.append(value.tobytes())
-        elif isinstance(value, bytes):
-            packed.append(value)
-        elif isinstance(value, int):
-            packed.append(struct.pack("<q" if value < 0 else "<Q", value))
-        else:
-            raise InputError(
-                f"gpu run: an argument of type {type(value).__name__}; give numpy arrays, numbers, bytes or TensorMap"
-            )
+    arrays = _Arrays(gpu)
+    packed = [_packed(value, arrays) for value in args]
 
     def launch() -> None:
         function.launch(grid, block, packed, shared=dynamic_shared, cluster=cluster)
 
-    return Prepared(gpu, launch, arrays)
+    return Prepared(gpu, launch, arrays.placed)
+
+
+@final
+class _Arrays:
+    """The arrays among the arguments, each copied to the device once."""
+
+    def __init__(self, gpu: Driver) -> None:
+        self.gpu = gpu
+        self.placed: list[tuple[Any, int]] = []
+
+    def address(self, array: Any) -> int:
+        """Return where `array` lies on the device."""
+        for known, address in self.placed:
+            if known.ctypes.data == array.ctypes.data:
+                return address
+        address = self.gpu.allocate(array.nbytes)
+        self.gpu.upload(address, array.tobytes())
+        self.placed.append((array, address))
+        return address
+
+
+def _packed(value: object, arrays: _Arrays) -> bytes:
+    """Return an argument as the kernel reads it."""
+    if isinstance(value, TensorMap):
+        return value.encode(arrays.address(value.memory))
+    if isinstance(value, np.ndarray):
+        return struct.pack("<Q", arrays.address(value))
+    if isinstance(value, np.generic):
+        return value.tobytes()
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, int):
+        return struct.pack("<q" if value < 0 else "<Q", value)
+    raise InputError(f"gpu run: an argument of type {type(value).__name__}; give numpy arrays, numbers, bytes or TensorMap")

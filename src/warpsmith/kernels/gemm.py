@@ -206,6 +206,31 @@ class Consumer:
             ptx.cp.async_.bulk.commit_group()
 
 
+def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
+    """Set up the barriers of the ring: a stage is full by one producer, free by one lane of each consumer warp."""
+    with ptx.if_(thread == 0):
+        for stage in range(c.stages):
+            ptx.mbarrier.init(base + (at.full + 8 * stage), 1)
+            ptx.mbarrier.init(base + (at.free + 8 * stage), 4 * CONSUMERS)
+        ptx.fence.proxy_async_shared_cta()
+    ptx.bar.sync(0)
+
+
+def _consumer(me: Consumer, item: Item, out: Any) -> None:
+    """Multiply and store the warpgroup's rows of every tile of the CTA."""
+    with ptx.loop("consumer_items", pred=item.more):
+        item.locate()
+        step, more = reg.scalar(u32, init=0), reg.scalar(pred)
+        with ptx.loop("consumer_steps", pred=more):
+            me.accumulate(step != 0)
+            step += 1
+            ptx.inst.setp.lt.u32(more, step, me.c.steps)
+        me.store(item, out)
+        item.advance()
+    # shared memory must outlive the last store's reads of it
+    ptx.cp.async_.bulk.wait_group(0, read=True)
+
+
 def _check(c: Config) -> None:
     for name in ("m", "n", "k"):
         if getattr(c, name) < 1:
@@ -252,12 +277,7 @@ def build(config: Config) -> Any:
         thread, group = reg.scalar(u32), reg.scalar(u32)
         ptx.inst.mov.u32(thread, ptx.special.tid.x())
         ptx.inst.shr.u32(group, thread, 7)
-        with ptx.if_(thread == 0):
-            for stage in range(c.stages):
-                ptx.mbarrier.init(base + (at.full + 8 * stage), 1)
-                ptx.mbarrier.init(base + (at.free + 8 * stage), 4 * CONSUMERS)
-            ptx.fence.proxy_async_shared_cta()
-        ptx.bar.sync(0)
+        _initialise(c, at, base, thread)
         with ptx.if_(group == 0):
             ptx.setmaxnreg(24, inc=False)
             with ptx.if_(thread == 0), ptx.scope():
@@ -267,17 +287,6 @@ def build(config: Config) -> Any:
             index = reg.scalar(u32)
             ptx.inst.sub.u32(index, group, 1)
             with ptx.scope():
-                me, item = Consumer(c, at, base, index, thread), Item(c)
-                with ptx.loop("consumer_items", pred=item.more):
-                    item.locate()
-                    step, more = reg.scalar(u32, init=0), reg.scalar(pred)
-                    with ptx.loop("consumer_steps", pred=more):
-                        me.accumulate(step != 0)
-                        step += 1
-                        ptx.inst.setp.lt.u32(more, step, c.steps)
-                    me.store(item, out)
-                    item.advance()
-                # shared memory must outlive the last store's reads of it
-                ptx.cp.async_.bulk.wait_group(0, read=True)
+                _consumer(Consumer(c, at, base, index, thread), Item(c), out)
 
     return gemm

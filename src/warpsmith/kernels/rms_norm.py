@@ -28,6 +28,11 @@ class Config:
     epsilon: float = 1e-6
     arch: str = "sm_80"
 
+    @property
+    def steps(self) -> int:
+        """Accesses of each thread to its row: the CTA reads THREADS · WIDTH columns at once."""
+        return -(-self.columns // (WIDTH * THREADS))
+
 
 def _unpack(words: Any, dtype: str) -> list[Any]:
     """Widen four registers of two 16-bit values each to eight f32 registers."""
@@ -70,6 +75,52 @@ def _cta_sum(value: Any, thread: Any, base: Any) -> None:
         ptx.inst.add.rn.f32(value, value, part)
 
 
+def _addresses(c: Config, thread: Any, row: Any, pointers: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """Return where the thread's first columns of x, y and w lie."""
+    x_at, w_at, y_at = pointers
+    offset, column = reg.scalar(u64), reg.scalar(u64)
+    ptx.inst.mul.wide.u32(offset, row, 2 * c.columns)
+    ptx.inst.mul.wide.u32(column, thread, 2 * WIDTH)
+    source, target, weight = reg.scalar(b64), reg.scalar(b64), reg.scalar(b64)
+    for to, pointer in ((source, x_at), (target, y_at)):
+        ptx.inst.add.s64(to, pointer, offset)
+        ptx.inst.add.s64(to, to, column)
+    ptx.inst.add.s64(weight, w_at, column)
+    return source, target, weight
+
+
+def _words(step: int, inside: Any, load: Any, address: Any) -> Any:
+    """Load 16 bytes of the step; zeros past the end of the row."""
+    words = reg.array(b32, 4)
+    for word in words:
+        ptx.inst.mov.b32(word, 0)
+    load.v4.b32(words, ptx.addr(address, step * THREADS * WIDTH * 2), pred=inside)
+    return words
+
+
+def _load(c: Config, step: int, thread: Any, source: Any, total: Any) -> tuple[list[Any], Any]:
+    """Load x, add its squares to `total`; return the values and whether they lie inside the row."""
+    inside, first = reg.scalar(pred), reg.scalar(u32)
+    ptx.inst.mad.lo.u32(first, thread, WIDTH, step * THREADS * WIDTH)
+    ptx.inst.setp.lt.u32(inside, first, c.columns)
+    values = _unpack(_words(step, inside, ptx.inst.ld.global_, source), c.dtype)
+    for value in values:
+        ptx.inst.fma.rn.f32(total, value, value, total)
+    return values, inside
+
+
+def _store(c: Config, step: int, values: list[Any], inside: Any, scale: Any, weight: Any, target: Any) -> None:
+    """Scale the values, multiply them by w and store them."""
+    weights = _unpack(_words(step, inside, ptx.inst.ld.global_.nc, weight), c.dtype)
+    for value, factor in zip(values, weights, strict=True):
+        ptx.inst.mul.rn.f32(value, value, scale)
+        ptx.inst.mul.rn.f32(value, value, factor)
+    packed = reg.array(b32, 4)
+    for i in range(4):
+        getattr(ptx.inst.cvt.rn, f"{c.dtype}x2").f32(packed[i], values[2 * i + 1], values[2 * i])
+    ptx.inst.st.global_.v4.b32(ptx.addr(target, step * THREADS * WIDTH * 2), packed, pred=inside)
+
+
 def _check(c: Config) -> None:
     if c.columns % WIDTH or c.columns < WIDTH:
         raise InputError(f"rms_norm: {c.columns} columns; a row is read 16 bytes at a time, use a multiple of {WIDTH}")
@@ -85,7 +136,6 @@ def build(config: Config) -> Any:
     c = config
     _check(c)
     dtype = from_name(c.dtype)
-    steps = -(-c.columns // (WIDTH * THREADS))
 
     @kernel(
         arch=c.arch,
@@ -102,48 +152,15 @@ def build(config: Config) -> Any:
         thread, row = reg.scalar(u32), reg.scalar(u32)
         ptx.inst.mov.u32(thread, ptx.special.tid.x())
         ptx.inst.mov.u32(row, ptx.special.ctaid.x())
-        x_at, w_at, y_at = ptx.global_ptrs(x, w, y)
-        offset, column = reg.scalar(u64), reg.scalar(u64)
-        ptx.inst.mul.wide.u32(offset, row, 2 * c.columns)
-        ptx.inst.mul.wide.u32(column, thread, 2 * WIDTH)
-        source, target, weight = reg.scalar(b64), reg.scalar(b64), reg.scalar(b64)
-        for to, pointer in ((source, x_at), (target, y_at)):
-            ptx.inst.add.s64(to, pointer, offset)
-            ptx.inst.add.s64(to, to, column)
-        ptx.inst.add.s64(weight, w_at, column)
+        source, target, weight = _addresses(c, thread, row, ptx.global_ptrs(x, w, y))
 
-        total = reg.scalar(f32, init=0.0)
-        tiles, masks = [], []
-        for step in range(steps):
-            inside, first = reg.scalar(pred), reg.scalar(u32)
-            ptx.inst.mad.lo.u32(first, thread, WIDTH, step * THREADS * WIDTH)
-            ptx.inst.setp.lt.u32(inside, first, c.columns)
-            words = reg.array(b32, 4)
-            for word in words:
-                ptx.inst.mov.b32(word, 0)
-            ptx.inst.ld.global_.v4.b32(words, ptx.addr(source, step * THREADS * WIDTH * 2), pred=inside)
-            values = _unpack(words, c.dtype)
-            for value in values:
-                ptx.inst.fma.rn.f32(total, value, value, total)
-            tiles.append(values)
-            masks.append(inside)
-        _cta_sum(total, thread, base)
-        ptx.inst.mul.rn.f32(total, total, 1.0 / c.columns)
-        ptx.inst.add.rn.f32(total, total, c.epsilon)
-        ptx.inst.rsqrt.approx.ftz.f32(total, total)
-
-        for step, (values, inside) in enumerate(zip(tiles, masks, strict=True)):
-            words = reg.array(b32, 4)
-            for word in words:
-                ptx.inst.mov.b32(word, 0)
-            ptx.inst.ld.global_.nc.v4.b32(words, ptx.addr(weight, step * THREADS * WIDTH * 2), pred=inside)
-            weights = _unpack(words, c.dtype)
-            for value, factor in zip(values, weights, strict=True):
-                ptx.inst.mul.rn.f32(value, value, total)
-                ptx.inst.mul.rn.f32(value, value, factor)
-            packed = reg.array(b32, 4)
-            for i in range(4):
-                getattr(ptx.inst.cvt.rn, f"{c.dtype}x2").f32(packed[i], values[2 * i + 1], values[2 * i])
-            ptx.inst.st.global_.v4.b32(ptx.addr(target, step * THREADS * WIDTH * 2), packed, pred=inside)
+        scale = reg.scalar(f32, init=0.0)  # Σ x², then 1 / sqrt(mean(x²) + ε)
+        tiles = [_load(c, step, thread, source, scale) for step in range(c.steps)]
+        _cta_sum(scale, thread, base)
+        ptx.inst.mul.rn.f32(scale, scale, 1.0 / c.columns)
+        ptx.inst.add.rn.f32(scale, scale, c.epsilon)
+        ptx.inst.rsqrt.approx.ftz.f32(scale, scale)
+        for step, (values, inside) in enumerate(tiles):
+            _store(c, step, values, inside, scale, weight, target)
 
     return rms_norm

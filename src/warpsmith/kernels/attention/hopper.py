@@ -67,6 +67,18 @@ def _check(c: Config) -> None:
         raise InputError(f"attention: {size} bytes of shared memory with {stages}; stages from 1, bytes up to 232448")
 
 
+def _consumer(me: Consumer, item: Item, o: Any, lse_address: Any) -> None:
+    """Compute and store the warpgroup's rows of every item of the CTA."""
+    me.first_turn()
+    with ptx.loop("consumer_items", pred=item.more):
+        item.locate()
+        pipeline.consume_item(me, item)
+        store_item(me, item, o, lse_address)
+        item.advance()
+    me.last_turn()
+    finish_stores(me)
+
+
 @cache
 def build(config: Config) -> Any:
     """Return the kernel for `config`: (q, k, v) → (o, lse).
@@ -106,15 +118,6 @@ def build(config: Config) -> Any:
             ptx.setmaxnreg(many, inc=True)
             (lse_address,) = ptx.global_ptrs(lse)
             with ptx.scope():
-                me = Consumer(c, at, base, group, thread)
-                item = Item(c)
-                me.first_turn()
-                with ptx.loop("consumer_items", pred=item.more):
-                    item.locate()
-                    pipeline.consume_item(me, item)
-                    store_item(me, item, o, lse_address)
-                    item.advance()
-                me.last_turn()
-                finish_stores(me)
+                _consumer(Consumer(c, at, base, group, thread), Item(c), o, lse_address)
 
     return attention_forward
