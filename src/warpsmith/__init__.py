@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from warpsmith.dsl.differentiable import differentiable_kernel
     from warpsmith.dsl.intrinsic import intrinsic
     from warpsmith.kernel import Kernel, kernel
-    from warpsmith.simulator import Device, SimulationResult, TensorMap, ptr, simulate
+    from warpsmith.simulator import Debugger, Device, SimulationResult, TensorMap, Watch, ptr, simulate
     from warpsmith.simulator.matrix_descriptor import explain_descriptor
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Device", "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "__version__", "cubin", "detect_arch",
-    "device", "differentiable_kernel", "explain_descriptor", "findings", "intrinsic", "kernel", "ptr", "ptx", "reg", "simulate",
+    "Debugger", "Device", "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "Watch", "__version__", "cubin",
+    "detect_arch", "device", "differentiable_kernel", "explain_descriptor", "findings", "intrinsic", "kernel", "ptr", "ptx",
+    "reg", "simulate",
     "smem", "specs", "testing", "types", "wgmma_layout",
 ]  # fmt: skip
 
@@ -50,7 +51,7 @@ _NAMES = {
     "warpsmith.dsl.differentiable": ("differentiable_kernel",),
     "warpsmith.dsl.intrinsic": ("intrinsic",),
     "warpsmith.dsl.kernel": ("Kernel",),
-    "warpsmith.simulator": ("Device", "SimulationResult", "TensorMap", "ptr", "simulate"),
+    "warpsmith.simulator": ("Debugger", "Device", "SimulationResult", "TensorMap", "Watch", "ptr", "simulate"),
     "warpsmith.simulator.matrix_descriptor": ("explain_descriptor",),
 }
 """module -> names it exports; imported when one is first asked for."""

@@ -18,6 +18,7 @@ from warpsmith.cli.load import is_python, load_kernel, parse_parameters
 from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
 from warpsmith.cli.progress import progress_bar
 from warpsmith.cli.values import DTYPES, parse_values
+from warpsmith.cli.watching import parse_watch
 from warpsmith.simulator import simulate
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from warpsmith.cli.values import Value
     from warpsmith.simulator import SimulationResult
+    from warpsmith.simulator.watch import Seen
 
     Named = tuple[str, NDArray[Any]]
 
@@ -57,6 +59,7 @@ Example: warpsmith simulate k.ptx --kernel axpy --grid 4 --block 128 --args x.np
 @click.option("--device", help="The GPU to be, e.g. H200.  [default: by the architecture]")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes for the grid's CTAs.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps.")
+@click.option("-w", "--watch", multiple=True, metavar="CTA:THREAD:LINE=SHOW", help="Show registers or memory at a line.")
 @click.option("-p", "--parameter", "parameters", multiple=True, help="NAME=VALUE, a keyword parameter of a Python kernel.")
 @click.option(
     "-o", "--output", "outputs", multiple=True, metavar="N=FILE.npy", help="Write array N (from 0, or its name) afterwards."
@@ -72,6 +75,7 @@ def command(
     parameters: tuple[str, ...],
     outputs: tuple[str, ...],
     folder: str | None,
+    watch: tuple[str, ...],
     as_json: bool,
     seed: int,
     **options: Any,
@@ -84,6 +88,7 @@ def command(
     values = parse_values(arguments, seed=seed)
     wanted = [_output(text) for text in outputs]
     options = {name: value for name, value in options.items() if value is not None} | {"seed": seed}
+    options["watch"] = [parse_watch(text) for text in watch]
     with progress_bar(target) as options["progress"]:
         if is_python(target):
             result, arrays = _run_python(target, values, parse_parameters(parameters), options)
@@ -183,6 +188,8 @@ def _print(result: SimulationResult, arrays: list[Named]) -> None:
     print(result.printed, end="" if not result.printed or result.printed.endswith("\n") else "\n")
     for finding in result.findings:
         print(shown(finding))
+    for seen in result.watched:
+        print(seen)
     if not result.completed:
         why = "did not complete" if result.findings else "was interrupted"
         print(f"the launch {why}; what follows is as far as it came")
@@ -194,12 +201,21 @@ def _print(result: SimulationResult, arrays: list[Named]) -> None:
     print(f"fidelity: {result.fidelity}")
 
 
+def _seen_json(seen: Seen) -> dict[str, object]:
+    values = {name: np.asarray(value).tolist() for name, value in seen.values.items()}
+    return {
+        "where": str(seen.place), "instruction": seen.instruction, "cta": list(seen.cta), "thread": seen.thread,
+        "values": values,
+    }  # fmt: skip
+
+
 def _print_json(result: SimulationResult, arrays: list[Named]) -> None:
     print_json(
         {
             "completed": result.completed,
             "printed": result.printed,
             "findings": [finding_json(f) for f in result.findings],
+            "watched": [_seen_json(s) for s in result.watched],
             "arrays": [{"name": n, "dtype": str(a.dtype), "shape": list(a.shape)} for n, a in arrays],
             "processes": result.processes,
             "counters": counters_json(result.counters),

@@ -16,6 +16,7 @@ from warpsmith.simulator.memory import GlobalMemory
 from warpsmith.simulator.sizes import check_sizes
 from warpsmith.simulator.spread import run
 from warpsmith.simulator.variables import ModuleVariables
+from warpsmith.simulator.watch import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.fidelity import Fidelity
     from warpsmith.simulator.spread import Executor
     from warpsmith.simulator.timeline import Timeline
+    from warpsmith.simulator.watch import Watch
 
 __all__ = ["LoadedModule", "SimulationResult", "checked", "ptr", "simulate"]
 
@@ -52,6 +54,8 @@ class SimulationResult:
     """The module's global variables after the launch, as bytes (numpy uint8)."""
     processes: str = "one process"
     """Which processes ran it; where `jobs` were asked for and one did, why."""
+    watched: list[Seen] = field(default_factory=list[Seen])
+    """What the watch points saw."""
 
     def __str__(self) -> str:
         head = "completed" if self.completed else "not completed"
@@ -84,6 +88,7 @@ def simulate(
     jobs: int = 1,
     executor: Executor | None = None,
     max_steps: int | None = None,
+    watch: Sequence[Watch] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
     """Run `kernel` of `module` and return outputs, findings and counters. Array arguments are updated in place.
@@ -92,8 +97,9 @@ def simulate(
     these is a structure by value, its numbers numpy scalars, which have a width. `progress` is called with (CTAs ended, CTAs
     of the grid). With `jobs` the CTAs are spread over so many processes, where none reads what another wrote (`.processes` of
     the result says what was done); an `executor` with `submit(function, *arguments)`, such as Dask's client, runs so many
-    parts instead. Raise `PtxError` for a module that is not legal PTX, `InputError` for unusable arguments, `CapabilityError`
-    for what is not modelled; never for findings. Ctrl-C ends the run with `completed=False` and what was done so far.
+    parts instead. `watch` are `Watch` points; they note what they see in `.watched`. Raise `PtxError` for a module that is
+    not legal PTX, `InputError` for unusable arguments, `CapabilityError` for what is not modelled; never for findings. Ctrl-C
+    ends the run with `completed=False` and what was done so far.
     """
     loaded = module if isinstance(module, LoadedModule) else _load(module)
     tree, variables = loaded.tree, loaded.variables
@@ -106,11 +112,11 @@ def simulate(
     config = launch_config(entry, model, grid, block, cluster, dynamic_shared, check, numerics, schedule, seed, max_steps)
     arguments = Arguments(entry, args, variables.memory)
     launch = Launch(tree, entry.name, model, config, variables.symbols, variables.placed, arguments.block)
-    report, processes = run(launch, variables.memory, variables.const, jobs, executor, progress)
+    report, processes = run(launch, variables.memory, variables.const, jobs, executor, progress, watch)
     arguments.copy_back()
     return SimulationResult(
         [array for array, _ in arguments.arrays], report.findings, report.counters, report.timeline, report.fidelity,
-        report.completed, "".join(report.printed), variables.values(), processes,
+        report.completed, "".join(report.printed), variables.values(), processes, [seen for w in watch for seen in w.seen],
     )  # fmt: skip
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
+from warpsmith.simulator.ordering import PROBE
+
 if TYPE_CHECKING:
     from warpsmith.simulator.program import Program
 
@@ -50,6 +52,8 @@ class Counters:
             if not times:
                 continue
             for op in block.operations:
+                if op.opcode == PROBE:
+                    continue
                 self.instructions[op.opcode] += times
             ending = getattr(block.ending, "operation", None)
             name = (

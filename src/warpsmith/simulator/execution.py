@@ -15,9 +15,10 @@ from warpsmith.simulator.provenance import note_executed
 from warpsmith.simulator.residency import rows_for
 from warpsmith.simulator.schedule import Fair, Random
 from warpsmith.simulator.timeline import Timeline
+from warpsmith.simulator.watch import Watch, insert
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from warpsmith.assembly.ptx import Module
     from warpsmith.assembly.ptx.tree import Variable
@@ -73,13 +74,17 @@ class Report:
 class Execution:
     """A launch lowered for the CTAs `first` to `stop` of the grid (linear, whole clusters), on a memory."""
 
-    def __init__(self, launch: Launch, memory: GlobalMemory, const: Space, first: int, stop: int) -> None:
+    def __init__(
+        self, launch: Launch, memory: GlobalMemory, const: Space, first: int, stop: int, watch: Sequence[Watch] = ()
+    ) -> None:
         started = time.perf_counter()
         self.launch, self.first, self.stop = launch, first, stop
         self.machine = Machine(launch.model, launch.config, memory, const)
         self.machine.function_variables = {id(node): symbol for node, symbol in launch.placed}
         entry = next(f for f in launch.tree.functions() if f.name == launch.kernel and f.body is not None)
         self.program: Program = lower(launch.tree, entry, self.machine, launch.symbols)
+        if watch:
+            insert(self.program, watch)
         self.shared = self.program.dynamic_start - SHARED_START + launch.config.dynamic_shared
         check_shared(entry, launch.model, self.shared, launch.config.dynamic_shared)
         self.preparing = time.perf_counter() - started

@@ -53,6 +53,7 @@ def lower(module: Module, entry: Function, machine: Machine, variables: dict[str
         areas.shared_names,
         areas.local_names,
         any(op.opcode == "alloca" for b in areas.blocks for op in b.operations),
+        {n: fl.registers() for n, fl in lowered.items()},
         tuple(sorted(live_in(areas.blocks, lowered[entry.name].entry, set(lowered[entry.name].members)))),
     )
 

@@ -144,6 +144,15 @@ class FunctionLowering:
         self.members.append(block.index)
         return block
 
+    def registers(self) -> dict[str, Register]:
+        """Return the registers by name; of names that several scopes declare, the first."""
+        out: dict[str, Register] = {}
+        for scope in (self.scope, *self.scopes.values()):
+            for name, entity in scope.names.items():
+                if isinstance(entity, Register):
+                    out.setdefault(name, entity)
+        return out
+
     def signature(self) -> Signature:
         """Return what a call needs to know."""
         return Signature(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["reorder"]
 
+PROBE = "watch"
+"""The opcode of the operations that stand for watch points."""
 _SPACINGS = (1, 2, 4, 8)
 _FREE = ("ld",)
 """Machine operations that only read memory: they may pass each other."""
@@ -27,6 +29,9 @@ _FREE = ("ld",)
 
 def reorder(operations: list[Operation]) -> list[Operation]:
     """Return the operations in an order with the same meaning and longer runs of the same kind."""
+    for i, op in enumerate(operations):
+        if op.opcode == PROBE:  # nothing passes a watch point
+            return [*reorder(operations[:i]), op, *reorder(operations[i + 1 :])]
     if len(operations) < 4:
         return operations
     after, waiting = _dependencies(operations)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from warpsmith.base.source import Place
-    from warpsmith.simulator.scope import Signature, Symbol
+    from warpsmith.simulator.scope import Register, Signature, Symbol
 
 __all__ = [
     "Address",
@@ -310,5 +310,7 @@ class Program:
     """(name, address, bytes) of static shared variables."""
     local_names: list[tuple[str, int, int]] = field(default_factory=list)
     uses_alloca: bool = False
+    registers: dict[str, dict[str, Register]] = field(default_factory=dict[str, "dict[str, Register]"])
+    """By function: its registers by name; of names that several scopes declare, the first."""
     undefined_at_entry: tuple[tuple[str, int], ...] = ()
     """Registers (bank, slot) that may be read before they are written."""

@@ -24,13 +24,14 @@ from warpsmith.simulator.timeline import Timeline
 from warpsmith.simulator.workers import run_in_processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from warpsmith.base.findings import Finding
     from warpsmith.simulator.execution import Launch
     from warpsmith.simulator.memory import GlobalMemory, Space
     from warpsmith.simulator.parts import Part
     from warpsmith.simulator.program import Operation
+    from warpsmith.simulator.watch import Watch
 
     Progress = Callable[[int, int], None]
 
@@ -53,16 +54,18 @@ class Executor(Protocol):
 
 
 def run(
-    launch: Launch, memory: GlobalMemory, const: Space, jobs: int, executor: Executor | None, progress: Progress | None
-) -> tuple[Report, str]:
+    launch: Launch, memory: GlobalMemory, const: Space, jobs: int, executor: Executor | None, progress: Progress | None,
+    watch: Sequence[Watch],
+) -> tuple[Report, str]:  # fmt: skip
     """Run a launch on `memory`; return the report, and which processes ran it."""
-    whole = Execution(launch, memory, const, 0, launch.ctas)
+    whole = Execution(launch, memory, const, 0, launch.ctas, watch)
     if jobs == 1 and executor is None:
         return whole.run(progress), "one process"
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise InputError(f"executor={executor!r:.60}: give an object with submit(function, *arguments)")
     ranges = _ranges(launch.ctas, whole.machine.cluster_size, jobs, local=executor is None)
-    reason = _common(whole) or ("the grid is one cluster" if len(ranges) < 2 else "")
+    reason = "watch points look at one process" if watch else _common(whole)
+    reason = reason or ("the grid is one cluster" if len(ranges) < 2 else "")
     if not reason:
         image = Image.of(memory, const)
         if executor is None:

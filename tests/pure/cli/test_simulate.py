@@ -230,3 +230,18 @@ def test_an_interrupted_launch_leaves_a_partial_report(run: Run, monkeypatch: py
     outcome = simulate(run)
     assert outcome.status == 130
     assert outcome.out.startswith("the launch was interrupted; what follows is as far as it came\narray 0 x.npy: ")
+
+
+def test_watch_points_show_a_thread_at_a_line(run: Run) -> None:
+    done = simulate(run, "x.npy,f32[32],32", "--watch", "0:5:add.py:9=%f1,global[%rd4]:f32x2")
+    assert "add.py:9: cta (0,0,0) thread 5 before `add.rn.f32`: %f1 = 5.0, global[%rd4]:f32x2 = [5.0, 6.0]\n" in done.out
+    done = simulate(run, "x.npy,f32[32],32", "-w", "*:1:8=%r1", "--json")
+    assert json.loads(done.out)["watched"] == [
+        {"where": "add.py:8", "instruction": "ld.global.f32", "cta": [0, 0, 0], "thread": 1, "values": {"%r1": 1}}
+    ]
+    for text, why in (("5", ""), ("0:x:8", "`x` is no number; ")):
+        words = ("add.ptx", "--block", "32", "-a", "x.npy,f32[32],32", "--watch", text)
+        assert complaint(run, *words) == (
+            f"--watch {text}: {why}write CTA:THREAD:LINE or CTA:THREAD:FILE:LINE, * for every one, and after = what "
+            "to show, e.g. 0:37:25=%r1,value"
+        )
