@@ -13,7 +13,7 @@ from warpsmith.simulator.barrier_access import arrive, find, groups
 from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.meanings.mbarrier import space_of
 from warpsmith.simulator.meanings.registry import machine, sync
-from warpsmith.simulator.memory import UNDEFINED
+from warpsmith.simulator.memory import SHARED_WINDOW, UNDEFINED
 from warpsmith.simulator.outcome import DONE, Outcome
 from warpsmith.simulator.units import units_of
 
@@ -136,6 +136,8 @@ def mbarrier_arrive(m: Match) -> Function:
     space = space_of(m)
 
     def run(x: Lanes, address: NDArray[np.int64]) -> Outcome:
+        if space is None:  # ptxas takes the low 32 bits of a generic address and those of the window off them
+            address = np.where(address >> 32 == 0, address + SHARED_WINDOW, address)
         for index, lanes in groups(x, space, address):
             barrier = find(x, index, lanes, "cp.async.mbarrier.arrive on")
             if barrier is None:

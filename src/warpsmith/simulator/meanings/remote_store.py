@@ -29,6 +29,8 @@ def remote(m: Match) -> Function | Refused:
     if "mbar" not in names:
         return refuse("asynchronous stores to global memory have no model: no instruction waits for them")
     words = m.mnemonic.split(".")
+    if words[-1] == "b128":
+        return refuse("asynchronous stores of .b128 are not modelled")
     op = next((w for w in words if w in ("inc", "dec", "min", "max", "and", "or", "xor", "add")), None)
     element = words[-1]
 

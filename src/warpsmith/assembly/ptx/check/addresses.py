@@ -43,6 +43,10 @@ _NARROW = {"tmem": "a tensor memory address", "fabric": "a logical endpoint"}
 """Spaces without variables, whose addresses have 32 bits -> what such an address is."""
 
 
+_LOW_HALF = "cp.async.mbarrier.arrive"
+"""Takes the low 32 bits of a generic address: libcu++ hands it shared addresses without saying `.shared`."""
+
+
 def _base_fault(base: Name | Immediate, slot: OperandSlot, at: Context) -> str:
     if isinstance(base, Immediate):
         return "" if slot.space == "local" else "`{}`: a constant address is allowed in .local only"
@@ -56,7 +60,7 @@ def _base_fault(base: Name | Immediate, slot: OperandSlot, at: Context) -> str:
             return f"`{{}}`: an address is held in an integer register of 32 or 64 bits, `{base.name}` is .{have}"
         if have.bits == 64 and slot.space in _NARROW:
             return f"`{{}}`: {_NARROW[slot.space]} has 32 bits, `{base.name}` is .{have}"
-        if have.bits == 32 and slot.space in (None, "global"):
+        if have.bits == 32 and slot.space in (None, "global") and not at.mnemonic.startswith(_LOW_HALF):
             return f"`{{}}`: a {slot.space or 'generic'} address has 64 bits, `{base.name}` is .{have}"
         return ""
     if slot.space in _NARROW:
