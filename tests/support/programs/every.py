@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import zlib
 
-from programs import cute_kernels, nvcc_numbers, nvcc_objects, nvcc_orders
+from programs import cute_kernels, nvcc_numbers, nvcc_objects, nvcc_orders, triton_kernels, triton_more
 from programs.program import Program
 
-__all__ = ["PROGRAMS", "share", "table"]
+__all__ = ["PROGRAMS", "RUNS", "share", "table"]
 
-PROGRAMS: list[Program] = [*cute_kernels.PROGRAMS, *nvcc_numbers.PROGRAMS, *nvcc_objects.PROGRAMS, *nvcc_orders.PROGRAMS]
+_COLLECTIONS = (cute_kernels, nvcc_numbers, nvcc_objects, nvcc_orders, triton_kernels, triton_more)
+PROGRAMS: list[Program] = [p for collection in _COLLECTIONS for p in collection.PROGRAMS]
 RUNS = [(p, arch) for p in PROGRAMS for arch in p.archs]
 
 
@@ -29,5 +30,6 @@ def table() -> str:
     for p in sorted(PROGRAMS, key=lambda p: p.compiler):
         where = " ".join(dict.fromkeys(a.split(".")[0] + (" -G" if "debug" in a else "") for a in p.archs))
         remarks = " ".join(f"`{k}`" for k in p.remarks) or "none"
-        lines.append(f"| {p.compiler} | `{p.source}/{p.name}` | {p.about} | {where} | {remarks} |")
+        name = p.source if p.source in ("", p.name) else f"{p.source}/{p.name}"
+        lines.append(f"| {p.compiler} | `{name}` | {p.about} | {where} | {remarks} |")
     return "\n".join([*lines, ""])

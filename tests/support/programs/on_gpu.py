@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 
 from programs.every import PROGRAMS
-from programs.program import Launch, Program, arrays_of, run
+from programs.program import Launch, Program, run
 from ptx_corpus import sample_text
 from warpsmith.hardware.gpu_run import prepare as on_device
+from warpsmith.toolchain import find_tool
 
 PREFERRED = ("sm_90a.lines", "sm_90a", "sm_90", "sm_80")
 
@@ -52,6 +53,8 @@ def prepare(folder: Path) -> None:
     """Assemble every file once (without contraction) and note what the simulator computes."""
     folder.mkdir(parents=True, exist_ok=True)
     expected: dict[str, Any] = {}
+    ptxas = find_tool("ptxas")
+    assert ptxas, "ptxas is needed: pip install 'warpsmith[cuda]'"
     for p, arch in chosen():
         cubin = folder / f"{p.file(arch).replace('/', '-')}.cubin"
         if not cubin.exists():
@@ -60,7 +63,7 @@ def prepare(folder: Path) -> None:
                 ptx.write(text)
                 ptx.flush()
                 real = "sm_90a" if "sm_90a" in text or "sm_90" not in text else "sm_90"
-                subprocess.run(["ptxas", "--fmad=false", f"-arch={real}", ptx.name, "-o", str(cubin)], check=True)
+                subprocess.run([str(ptxas.path), "--fmad=false", f"-arch={real}", ptx.name, "-o", str(cubin)], check=True)
         expected[key(p)] = {"cubin": cubin.name, "arrays": digest(run(p, arch, {}).arrays) if p.ordered else None}
     (folder / "expected.json").write_text(json.dumps(expected, indent=1))
 
@@ -88,7 +91,7 @@ def three(shape: Any) -> tuple[int, int, int]:
 
 
 def launch_once(launch: Launch, cubin: bytes, kernel: str) -> Any:
-    args = [np.float32(a) if isinstance(a, float) else a for a in launch.args]
+    args = [np.float32(a) if type(a) is float else a for a in launch.args]
     with captured() as out:
         prepared = on_device(
             cubin, kernel, grid=three(launch.grid), block=three(launch.block), args=args, cluster=three(launch.cluster or 1),
@@ -107,7 +110,7 @@ def compare_one(p: Program, folder: Path, expected: dict[str, Any]) -> str:
     launch = next(judge)
     while True:
         out = launch_once(launch, cubin, launch.kernel or p.name)
-        arrays += [a.copy() for a in arrays_of(launch.args)]
+        arrays += [a.copy() for a in launch.arrays()]
         try:
             launch = judge.send(out)
         except StopIteration:

@@ -16,6 +16,19 @@ QUICK: Orders = ({}, {"schedule": "random", "seed": 1})
 MANY: Orders = ({}, *({"schedule": "random", "seed": s} for s in range(1, 8)))
 
 
+def arrays_of(args: Sequence[Any]) -> list[np.ndarray]:
+    """The arrays among arguments, in their order."""
+    out: list[np.ndarray] = []
+    for a in args:
+        if isinstance(a, tuple):
+            out += arrays_of(a)
+        elif isinstance(a, np.ndarray):
+            out.append(a)
+        elif (memory := getattr(a, "memory", None)) is not None:
+            out.append(memory)
+    return out
+
+
 @dataclass(frozen=True)
 class Launch:
     """One launch; what is None or 0 is the program's own."""
@@ -26,6 +39,12 @@ class Launch:
     block: Any = 32
     cluster: Any = None
     shared: int = 0
+    scratch: int = 0
+    """So many arguments at the end are memory that the compiler asks for; what they hold is nobody's business."""
+
+    def arrays(self) -> list[np.ndarray]:
+        """The arrays among the arguments, in their order."""
+        return arrays_of(self.args[: len(self.args) - self.scratch])
 
 
 Judge = Generator[Launch, SimulationResult | None, None]
@@ -71,19 +90,6 @@ class Outcome:
     """Copies of the arrays among the arguments of every launch, after it."""
 
 
-def arrays_of(args: Sequence[Any]) -> list[np.ndarray]:
-    """The arrays among arguments, in their order."""
-    out: list[np.ndarray] = []
-    for a in args:
-        if isinstance(a, tuple):
-            out += arrays_of(a)
-        elif isinstance(a, np.ndarray):
-            out.append(a)
-        elif (memory := getattr(a, "memory", None)) is not None:
-            out.append(memory)
-    return out
-
-
 def run(program: Program, arch: str, order: Mapping[str, Any]) -> Outcome:
     """Run every launch of a program on the simulator; raise `AssertionError` where it is wrong or found faulty."""
     out = Outcome()
@@ -99,7 +105,7 @@ def run(program: Program, arch: str, order: Mapping[str, Any]) -> Outcome:
         worse = [f for f in result.findings if f.kind not in program.remarks]
         assert not worse, f"{program.file(arch)} {options}: {result}"
         assert result.completed, f"{program.file(arch)} {options}"
-        out.arrays += [a.copy() for a in arrays_of(launch.args)]
+        out.arrays += [a.copy() for a in launch.arrays()]
         try:
             launch = judge.send(result)
         except StopIteration:

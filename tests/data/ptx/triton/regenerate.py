@@ -1,4 +1,5 @@
-"""Compile tests/data/triton/kernels.py to PTX, without a GPU. Run from the repository root with Triton installed.
+"""Compile tests/data/triton/*.py to PTX, without a GPU. Run from the repository root with Triton installed; words on the
+command line name the kernels to make.
 
 Triton 3.9 made what is committed. The kernels are compiled from a copy in /project, so that no path of this machine gets
 into the debug data; file names in `.file` are made relative to the project.
@@ -18,15 +19,23 @@ from triton.compiler import ASTSource
 
 HERE = Path(__file__).resolve().parent
 PROJECT = Path("/project")
-SOURCE = PROJECT / "tests" / "data" / "triton" / "kernels.py"
+SOURCES = PROJECT / "tests" / "data" / "triton"
 LARGEST_PLAIN = 49152
+LARGEST_OF_MORE = 12288
 
-SOURCE.parent.mkdir(parents=True)
-shutil.copy(HERE.parents[1] / "triton" / "kernels.py", SOURCE)
-spec = importlib.util.spec_from_file_location("kernels", SOURCE)
-K = importlib.util.module_from_spec(spec)
-sys.modules["kernels"] = K
-spec.loader.exec_module(K)
+
+def load(name):
+    """Import a source from its place in /project."""
+    shutil.copy(HERE.parents[1] / "triton" / f"{name}.py", SOURCES)
+    spec = importlib.util.spec_from_file_location(name, SOURCES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+SOURCES.mkdir(parents=True)
+K, M = load("kernels"), load("more")
 
 F, H, B, N = "*fp32", "*fp16", "*bf16", "*i32"
 KERNELS = [
@@ -107,6 +116,43 @@ for name, (of, to) in DOTS.items():
     capabilities = (90, 100, 120) if name == "fp8" else (80, 90, 100, 120)
     KERNELS.append((f"matmul.{name}", K.matmul, [of, of, to, "i32", "i32", "i32"], constants, {}, capabilities))
 
+L, D = "*i64", "*fp64"
+EVERY, TMA = (80, 90, 120), (90, 120)
+MORE = [
+    (M.reductions, [N, N], {"ROWS": 16, "COLUMNS": 64}, {}, EVERY),
+    (M.scans, [N, N], {"ROWS": 8, "COLUMNS": 64}, {}, EVERY),
+    (M.sort_down, [F, F], {"ROWS": 4, "COLUMNS": 32}, {}, EVERY),
+    (M.random_numbers, [F, F, N, "i32"], {"BLOCK": 256}, {}, EVERY),
+    (M.printing, [N, "i32"], {"BLOCK": 32}, {"num_warps": 1, "debug": True}, EVERY),
+    (M.calls, [N, "i32"], {}, {"num_warps": 1}, EVERY),
+    (M.of_libdevice, [F, F, "i32"], {"BLOCK": 128}, {}, EVERY),
+    (M.assembly, ["*u8", "*u8", "*u8"], {"BLOCK": 512}, {}, EVERY),
+    (M.integers, [L, L, L], {"BLOCK": 128}, {}, EVERY),
+    (M.doubles, [D, D, D], {"M": 16, "N": 16, "K": 16}, {}, EVERY),
+    (M.batched, [H, H, F], {"B": 4, "M": 16}, {}, EVERY),
+    (M.three_products, [F, F, F], {"M": 32}, {}, EVERY),
+    (M.descriptor_sum, [F, F, "i32", "i32"], {"BR": 16, "BC": 32}, {}, TMA),
+    (M.descriptor_cube, [H, H], {"A": 4, "B": 8, "C": 64}, {}, TMA),
+    (M.half_atomics, [H, F, L, "i32"], {"BLOCK": 128}, {}, EVERY),
+    (M.flash_forward, [H, H, H, H, F, "i32", "fp32"], {"BM": 64, "BN": 32, "D": 64, "CAUSAL": True}, {}, EVERY),
+    (M.flash_backward, [H, H, H, H, F, F, F, F, "i32", "fp32"], {"BM": 32, "BN": 64, "D": 32}, {}, EVERY),
+    (M.grouped_product, [H, H, H, N, "i32", "i32", "i32", "i32"], {"BM": 32, "BN": 32, "BK": 32}, {}, EVERY),
+    (K.row_argmax, [F, N, "i32"], {"BLOCK": 512}, {}, (80, 120)),
+    (K.layer_norm, [H, F, F, H, "i32", "fp32"], {"BLOCK": 1024}, {}, (90, 120)),
+    (K.scan_sum, [F, F], {"BLOCK": 512}, {}, (120,)),
+    (K.sort_rows, [N, N], {"BLOCK": 128}, {}, (80, 120)),
+    (K.histogram, [N, N], {"BLOCK": 512, "BINS": 64}, {}, (120,)),
+    (K.atomics, [N, F, "i32"], {"BLOCK": 128}, {}, (120,)),
+    (K.transpose, [H, H, "i32", "i32"], {"BLOCK": 64}, {}, (120,)),
+    (K.random_dropout, [F, F, "i32", "fp32", "i32"], {"BLOCK": 256}, {}, (80, 120)),
+    (K.casts, [F, H, B, "*fp8e4nv", "*fp8e5", "*i8", "i32"], {"BLOCK": 256}, {}, (120,)),
+    (K.math, [F, F, F, "i32"], {"BLOCK": 128}, {}, (120,)),
+    (K.persistent, [F, F, "i32"], {"BLOCK": 1024}, {}, (120,)),
+    (K.gather_flip, [F, N, F], {"BLOCK": 16, "N": 32}, {}, (90, 120)),
+    (K.cross_entropy, [B, N, F, B, "i32"], {"BLOCK": 256}, {"num_stages": 3}, (90, 120)),
+]
+KERNELS += [(kernel.__name__, kernel, *rest) for kernel, *rest in MORE]
+
 
 def compile_one(kernel, types, constants, options, capability):
     """Return the PTX of one kernel; pointers and integers divisible by 16, as at most launches."""
@@ -122,9 +168,13 @@ def compile_one(kernel, types, constants, options, capability):
 
 def main():
     """Write one file per kernel and architecture."""
-    for old in HERE.glob("*.ptx*"):
+    only = sys.argv[1:]
+    for old in HERE.glob("*.ptx*") if not only else ():
         old.unlink()
+    more = {id(kernel) for kernel, *_ in MORE}
     for name, kernel, types, constants, options, capabilities in KERNELS:
+        if only and name not in only and f"{name}.sm_{capabilities[0]}" not in only:
+            continue
         for capability in capabilities:
             try:
                 text = compile_one(kernel, types, constants, options, capability)
@@ -133,7 +183,7 @@ def main():
                 continue
             text = re.sub(r'(\.file\s+\d+\s+)"[^"]*?([^"/]*)"', r'\1"tests/data/triton/\2"', text)
             path = HERE / f"{name}.sm_{capability}.ptx"
-            if len(text) > LARGEST_PLAIN:
+            if len(text) > (LARGEST_OF_MORE if id(kernel) in more else LARGEST_PLAIN):
                 path.with_suffix(".ptx.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
             else:
                 path.write_text(text)
