@@ -94,7 +94,7 @@ def mutants(seeds: list[bytes], count: int, seed: int) -> Iterator[bytes]:
     for _ in range(count):
         data = bytearray(rng.choice(seeds))
         for _ in range(rng.choice((1, 1, 2, 3))):
-            if data:
+            if len(data) > 8:
                 rng.choice(MUTATIONS)(rng, data)
         yield bytes(data)
 

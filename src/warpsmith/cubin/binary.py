@@ -8,10 +8,16 @@ from typing import Any, TypeAlias, final
 
 from warpsmith.base.errors import CubinError
 
-__all__ = ["Buffer", "Cursor", "align_up", "text_at", "unpack", "unpack_all"]
+__all__ = ["Buffer", "Cursor", "align_up", "forget", "text_at", "unpack", "unpack_all"]
 
 Buffer: TypeAlias = bytes | bytearray | memoryview | mmap.mmap
 """What is read: all of these slice to bytes without a copy of the whole."""
+
+
+def forget(data: Buffer) -> None:
+    """Give the pages of a mapped file back; they are read again when they are looked at."""
+    if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        data.madvise(mmap.MADV_DONTNEED)
 
 
 def align_up(value: int, alignment: int) -> int:

@@ -108,19 +108,36 @@ def _move_jump_tables(cubin: Cubin, text: Section, moves: Moves) -> Iterator[Cal
         raise CubinError(
             f"{what} is not in a constant bank of its own (.nv.constant2.{moves.function}); moving its targets is refused"
         )
-    words = list(struct.unpack_from(f"<{len(bank.data) // 4}I", bank.data))
+    words = struct.unpack_from(f"<{len(bank.data) // 4}I", bank.data)
     new = list(words)
-    for branch, _, targets in branch_records(branches.payload, "INDIRECT_BRANCH_TARGETS"):
-        places = [i for i in range(len(words) - len(targets) + 1) if tuple(words[i : i + len(targets)]) == targets]
-        if len(places) != 1:
-            raise CubinError(
-                f"the targets of the indirect branch at {branch:#x} of {moves.function!r} "
-                f"stand {len(places)} times in {bank.name}, not once",
-                section=bank.name,
-            )
-        new[places[0] : places[0] + len(targets)] = [moves.kept(t, what) for t in targets]
+    records = branch_records(branches.payload, "INDIRECT_BRANCH_TARGETS")
+    for place in _table_words(words, records, moves.function, bank.name):
+        new[place] = moves.kept(words[place], what)
     rest = bank.data[4 * len(words) :]
     yield _setter(bank, content=Raw(struct.pack(f"<{len(new)}I", *new) + rest))
+
+
+def _table_words(words: tuple[int, ...], records: list[tuple[int, int, tuple[int, ...]]], function: str, bank: str) -> set[int]:
+    """Return which words of the bank are targets: where a branch's targets stand in order, the longest tables first.
+
+    A table may stand inside a longer one that was found. Besides that it stands as often as branches have it, or once.
+    """
+    branches: dict[tuple[int, ...], list[int]] = {}
+    for branch, _, targets in records:
+        branches.setdefault(targets, []).append(branch)
+    found: set[int] = set()
+    for targets, users in sorted(branches.items(), key=lambda item: -len(item[0])):
+        size = len(targets)
+        places = [range(i, i + size) for i in range(len(words) - size + 1) if words[i : i + size] == targets]
+        free = [p for p in places if not found.issuperset(p)]
+        if not places or len(free) > len(users):
+            raise CubinError(
+                f"the targets of the indirect branch at {users[0]:#x} of {function!r} stand {len(places)} times in "
+                f"{bank}, not once",
+                section=bank,
+            )
+        found.update(*free)
+    return found
 
 
 def _relocated(cubin: Cubin) -> Iterator[tuple[Section, Section | None]]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from warpsmith.base.errors import CapabilityError, CubinError
+from warpsmith.cubin.binary import forget
 from warpsmith.cubin.compression import DEFAULT_LIMIT, decompress
 from warpsmith.cubin.fatbin import read_entries
 from warpsmith.cubin.host import containers, elf_size, is_cubin, looks_like_ptx, regions
@@ -43,6 +44,7 @@ _MEMBER_LIMIT = 8 << 30
 _MEMBER_RATIO = 200
 """Deflate packs code 2 to 10 times; a member that claims more than this is refused."""
 _CHUNK = 1 << 20
+_KEPT = 1 << 26
 
 
 @final
@@ -106,10 +108,15 @@ def _without_padding(data: bytes) -> bytes:
 def find(path: str | Path | bytes) -> Iterator[Found]:
     """Return the cubins and PTX texts in a file, or in bytes, in file order, as they are met.
 
+    Of a folder, the files below it are looked into whose names end as those of libraries, objects, archives and GPU code do.
     Raises `CubinError` for a damaged container or archive, `OSError` for a file that cannot be read.
     """
     if isinstance(path, bytes):
         yield from _guarded(path, "bytes", 0)
+        return
+    if Path(path).is_dir():
+        for inner in sorted(p for p in Path(path).rglob("*") if _is_worth(p.name) and p.is_file()):
+            yield from find(inner)
         return
     with Path(path).open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
@@ -202,7 +209,7 @@ class _View(io.RawIOBase):
     """A file over a buffer, for `zipfile`: nothing is copied but what is read."""
 
     def __init__(self, data: Buffer) -> None:
-        self._data, self._at = data, 0
+        self._data, self._at, self._read = data, 0, 0
 
     def seekable(self) -> bool:
         return True
@@ -221,7 +228,15 @@ class _View(io.RawIOBase):
         end = len(self._data) if size is None or size < 0 else min(len(self._data), self._at + size)
         out = bytes(self._data[self._at : end])
         self._at += len(out)
+        self._read += len(out)
+        if self._read > _KEPT:
+            forget(self._data)
+            self._read = 0
         return out
+
+
+def _is_worth(name: str) -> bool:
+    return name.lower().endswith(_WORTH) or ".so." in name.lower()
 
 
 def _in_zip(data: Buffer, path: str, depth: int) -> Iterator[Found]:
@@ -230,8 +245,7 @@ def _in_zip(data: Buffer, path: str, depth: int) -> Iterator[Found]:
     try:
         with zipfile.ZipFile(_View(data)) as archive:
             for member in archive.infolist():
-                name = member.filename.lower()
-                if member.is_dir() or not (name.endswith(_WORTH) or ".so." in name):
+                if member.is_dir() or not _is_worth(member.filename):
                     continue
                 yield from _guarded(_unpack(archive, member), f"{path}!{member.filename}", depth + 1)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error, OverflowError) as error:

@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from warpsmith.cubin.binary import align_up
+from warpsmith.cubin.binary import align_up, forget
 from warpsmith.cubin.elf import EM_CUDA, NOBITS_TYPES
 from warpsmith.cubin.fatbin import MAGIC, container_size, is_container
 
@@ -21,6 +21,8 @@ __all__ = ["Region", "containers", "elf_size", "is_cubin", "is_elf", "looks_like
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _NOBITS, _EXECUTABLE = 8, 4
 _WINDOW = 1 << 20
+_KEPT = 1 << 26
+"""Bytes of a file that stay mapped while it is scanned."""
 _NEEDLE = struct.pack("<IH", MAGIC, 1)
 _PTX = re.compile(rb"\s*(//[^\n]*\n\s*|/\*.*?\*/\s*)*\.version\s+\d+\.\d+", re.DOTALL)
 
@@ -96,8 +98,11 @@ def elf_size(data: bytes) -> int | None:
 def containers(data: Buffer, region: Region) -> Iterator[tuple[int, int]]:
     """Return offset and size of the containers in a region: from one to the next by their sizes, over gaps by looking for the
     magic."""
-    at = region.start
+    at = begun = region.start
     while at < region.end:
+        if at - begun > _KEPT:
+            forget(data)
+            begun = at
         if is_container(data, at, region.end):
             size = container_size(data, at)
             yield at, size
@@ -108,7 +113,11 @@ def containers(data: Buffer, region: Region) -> Iterator[tuple[int, int]]:
 
 def _next_magic(data: Buffer, start: int, end: int) -> int:
     """Return the next place at or after `start` where a whole container begins, or `end`; reads a window at a time."""
+    begun = start
     while start < end:
+        if start - begun > _KEPT:
+            forget(data)
+            begun = start
         window = bytes(data[start : min(start + _WINDOW, end)])
         found = window.find(_NEEDLE)
         while found >= 0:

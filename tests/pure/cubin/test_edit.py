@@ -14,6 +14,7 @@ from warpsmith import cubin as ws_cubin
 from warpsmith.base.errors import CubinError
 from warpsmith.cubin import CapsuleWarning, shifted
 from warpsmith.cubin.debug_frame import frames
+from warpsmith.cubin.edit import _table_words
 from warpsmith.cubin.move_info import branch_records
 from warpsmith.cubin.section import Raw, is_capsule
 
@@ -292,3 +293,16 @@ def test_an_attribute_of_unknown_layout_keeps_code_in_place() -> None:
         "move is refused"
     )
     function.replace(function.code)  # in place it is kept
+
+
+def test_tables_that_repeat_or_lie_in_one_another() -> None:
+    """Two branches may have the same targets, and a short table may be a part of a longer one."""
+    words = (9, 1, 2, 3, 4, 1, 2, 1, 2, 7)
+    assert _table_words(words, [(0, 0, (1, 2, 3, 4)), (16, 0, (1, 2)), (32, 0, (1, 2))], "k", "b") == set(range(1, 9))
+    assert _table_words(words[:5], [(0, 0, (1, 2, 3, 4)), (16, 0, (2, 3))], "k", "b") == {1, 2, 3, 4}
+    with pytest.raises(CubinError) as caught:
+        _table_words(words, [(0, 0, (1, 2, 3, 4)), (16, 0, (1, 2))], "k", ".nv.constant2.k")
+    assert str(caught.value) == (
+        "the targets of the indirect branch at 0x10 of 'k' stand 3 times in .nv.constant2.k, not once (section "
+        "'.nv.constant2.k')"
+    )

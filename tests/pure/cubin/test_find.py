@@ -98,6 +98,13 @@ def test_archives_and_wheels(tmp_path) -> None:
     assert all(f.read() == CUBIN for f in items if f.kind == "elf")  # when the archive is closed, too
 
 
+def test_a_folder(tmp_path) -> None:
+    for name in ("b.so.1", "deep/a.cubin", "notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(CUBIN)
+    assert [f.path for f in ws_cubin.find(tmp_path)] == [str(tmp_path / name) for name in ("b.so.1", "deep/a.cubin")]
+
+
 @pytest.mark.parametrize("name", ["lz4", "zstd"])
 def test_compressed_by_fatbinary(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     items = list(ws_cubin.find(DATA / f"{name}.fatbin"))
