@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from warpsmith.simulator.counters import Counters
+    from warpsmith.base.source import Place
+    from warpsmith.simulator.counters import Counters, Line
 
-__all__ = ["CLASSES", "by_class", "counters_json", "counters_rows", "counters_table"]
+__all__ = ["CLASSES", "by_class", "counters_json", "counters_rows", "counters_table", "lines_table"]
 
 CLASSES: dict[str, frozenset[str]] = {
     "tensor core": frozenset({"wgmma", "mma", "wmma", "tcgen05", "ldmatrix", "stmatrix", "movmatrix"}),
@@ -62,7 +64,32 @@ def counters_json(counters: Counters) -> dict[str, object]:
         "tensor_flops": counters.tensor_flops,
         "waits": dict(counters.waits),
         "async_operations": dict(counters.async_operations),
+        "lines": [{"where": str(place), **asdict(line)} for place, line in _in_order(counters)],
     }
+
+
+def _in_order(counters: Counters) -> list[tuple[Place | None, Line]]:
+    return sorted(counters.lines.items(), key=lambda i: ("", 0, 0) if i[0] is None else (i[0].file, i[0].line, i[0].column))
+
+
+def lines_table(counters: Counters, title: str = "by source line") -> Table:
+    """Return what the lines did: instructions, waits, wavefronts of shared memory beyond the fewest, and how full sectors are.
+
+    >>> lines_table(Counters()).row_count
+    0
+    """
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("line", no_wrap=True)
+    for name in ("instructions", "waits", "shared requests", "wavefronts", "conflicts", "global requests", "sectors", "used"):
+        table.add_column(name, justify="right")
+    for place, line in _in_order(counters):
+        used = f"{100 * line.global_bytes / (32 * line.sectors):.0f} %" if line.sectors else ""
+        numbers = (
+            line.instructions, line.waits, line.shared_requests, line.wavefronts, line.wavefronts - line.ideal_wavefronts,
+            line.global_requests, line.sectors,
+        )  # fmt: skip
+        table.add_row(str(place), *(f"{n:,}" if n else "" for n in numbers), used)
+    return table
 
 
 def counters_table(counters: Counters, title: str = "what the launch did") -> Table:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from warpsmith.assembly.ptx import parse_file
 from warpsmith.base.errors import InputError
-from warpsmith.cli.counters import counters_json, counters_table
+from warpsmith.cli.counters import counters_json, counters_table, lines_table
 from warpsmith.cli.launch_shape import entry_name, extents, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
 from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 INTERRUPTED = 130
+_WIDE = 160
+"""Columns of a table that goes to a file."""
 ARGUMENTS = """Arguments: a.npy or a.npy:bf16, an array; f32[128x64] or f32[128x64]=normal, an array that is made;
 out:f32[128x64], one with a name; &out+16 or &0+16, a pointer into an array before it; 128, 1.5f or 3:s16, a number;
 {a.npy,3:s32}, a structure; @file, its bytes; map:ARRAY:box=64x64:swizzle=128B, a tensor map.
@@ -59,6 +61,7 @@ Example: warpsmith simulate k.ptx --kernel axpy --grid 4 --block 128 --args x.np
 @click.option("--device", help="The GPU to be, e.g. H200.  [default: by the architecture]")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes for the grid's CTAs.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps.")
+@click.option("--lines", is_flag=True, help="Count by source line: bank conflicts, sectors, waits.")
 @click.option("-w", "--watch", multiple=True, metavar="CTA:THREAD:LINE=SHOW", help="Show registers or memory at a line.")
 @click.option("-p", "--parameter", "parameters", multiple=True, help="NAME=VALUE, a keyword parameter of a Python kernel.")
 @click.option(
@@ -196,6 +199,8 @@ def _print(result: SimulationResult, arrays: list[Named]) -> None:
     for index, (name, array) in enumerate(arrays):
         print(f"array {index} {_summary(name, array)}")
     Console().print(counters_table(result.counters))
+    if result.counters.lines:
+        Console(width=None if Console().is_terminal else _WIDE).print(lines_table(result.counters))
     if result.processes != "one process":
         print(f"ran as {result.processes}")
     print(f"fidelity: {result.fidelity}")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Bound", "bind", "call", "run", "simulate"]
 
 
-_OPTIONS = ("check", "numerics", "schedule", "seed", "device", "jobs", "executor", "max_steps", "progress", "watch")
+_OPTIONS = ("check", "numerics", "schedule", "seed", "device", "jobs", "executor", "max_steps", "progress", "lines", "watch")
 
 
 @final

@@ -171,6 +171,8 @@ def read(x: Lanes, at: Located, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]
     flags = at.space.flags(at.index, n)
     if x.machine.races is not None:
         x.machine.races.read(x, at, n)
+    if x.machine.traffic is not None:
+        x.machine.traffic.access(x, at.space, at.index, n, at.mask)
     if flags.any():
         return data, x.machine.check.flagged_read(x, at, n, flags)
     return data, None
@@ -185,6 +187,8 @@ def write(x: Lanes, at: Located, n: int, values: NDArray[Any], undefined: NDArra
         at = Located(at.space, at.index, mask)
     if x.machine.races is not None:
         x.machine.races.store(x, at, n, values)
+    if x.machine.traffic is not None:
+        x.machine.traffic.store(x, at.space, at.index, n, mask)
     if mask is None:
         at.space.write(at.index, n, values)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from warpsmith.assembly.ptx import Module, parse
@@ -88,6 +88,7 @@ def simulate(
     jobs: int = 1,
     executor: Executor | None = None,
     max_steps: int | None = None,
+    lines: bool = False,
     watch: Sequence[Watch] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
@@ -97,9 +98,10 @@ def simulate(
     these is a structure by value, its numbers numpy scalars, which have a width. `progress` is called with (CTAs ended, CTAs
     of the grid). With `jobs` the CTAs are spread over so many processes, where none reads what another wrote (`.processes` of
     the result says what was done); an `executor` with `submit(function, *arguments)`, such as Dask's client, runs so many
-    parts instead. `watch` are `Watch` points; they note what they see in `.watched`. Raise `PtxError` for a module that is
-    not legal PTX, `InputError` for unusable arguments, `CapabilityError` for what is not modelled; never for findings. Ctrl-C
-    ends the run with `completed=False` and what was done so far.
+    parts instead. `lines` counts by source line, too (`.counters.lines`); `watch` are `Watch` points, which note what they
+    see in `.watched`. Raise `PtxError` for a module that is not legal PTX, `InputError` for unusable arguments,
+    `CapabilityError` for what is not modelled; never for findings. Ctrl-C ends the run with `completed=False` and what was
+    done so far.
     """
     loaded = module if isinstance(module, LoadedModule) else _load(module)
     tree, variables = loaded.tree, loaded.variables
@@ -110,6 +112,7 @@ def simulate(
     if progress is not None and not callable(progress):
         raise InputError(f"progress={progress!r}: give a function of (CTAs ended, CTAs of the grid)")
     config = launch_config(entry, model, grid, block, cluster, dynamic_shared, check, numerics, schedule, seed, max_steps)
+    config = replace(config, lines=bool(lines))
     arguments = Arguments(entry, args, variables.memory)
     launch = Launch(tree, entry.name, model, config, variables.symbols, variables.placed, arguments.block)
     report, processes = run(launch, variables.memory, variables.const, jobs, executor, progress, watch)

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, final
 
 from warpsmith.simulator.ordering import PROBE
 
 if TYPE_CHECKING:
+    from warpsmith.base.source import Place
     from warpsmith.simulator.program import Program
 
-__all__ = ["Counters"]
+__all__ = ["Counters", "Line"]
+
+
+@final
+@dataclass(slots=True)
+class Line:
+    """What the instructions of one source line did, each counted once per warp that executed it."""
+
+    instructions: int = 0
+    waits: int = 0
+    """Times a warp had to wait."""
+    shared_requests: int = 0
+    wavefronts: int = 0
+    """Passes over the 32 banks of shared memory; more than `ideal_wavefronts` are bank conflicts."""
+    ideal_wavefronts: int = 0
+    global_requests: int = 0
+    sectors: int = 0
+    """Pieces of 32 bytes of global memory that the requests touched."""
+    global_bytes: int = 0
+    """Bytes that the lanes asked for; 32 bytes for each sector would be the most."""
+
+    def add(self, other: Line) -> None:
+        """Add the counts of another run."""
+        for f in fields(self):
+            setattr(self, f.name, getattr(self, f.name) + getattr(other, f.name))
 
 
 @final
@@ -31,6 +56,8 @@ class Counters:
     """Asynchronous operations completed, by kind."""
     blocks_run: int = 0
     """Basic blocks executed by cohorts: with `warp_instructions`, how well warps agree."""
+    lines: dict[Place | None, Line] = field(default_factory=dict["Place | None", Line])
+    """By source line, where `lines=True` asked for it."""
 
     @property
     def warp_instructions(self) -> int:
@@ -45,9 +72,11 @@ class Counters:
         self.async_operations += other.async_operations
         self.tensor_flops += other.tensor_flops
         self.blocks_run += other.blocks_run
+        for place, line in other.lines.items():
+            self.lines.setdefault(place, Line()).add(line)
 
-    def count_blocks(self, program: Program, runs: list[int]) -> None:
-        """Add the instructions of blocks that warps ran `runs[block]` times."""
+    def count_blocks(self, program: Program, runs: list[int], *, lines: bool = False) -> None:
+        """Add the instructions of blocks that warps ran `runs[block]` times; with `lines` by source line, too."""
         for block, times in zip(program.blocks, runs, strict=True):
             if not times:
                 continue
@@ -55,9 +84,13 @@ class Counters:
                 if op.opcode == PROBE:
                     continue
                 self.instructions[op.opcode] += times
+                if lines:
+                    self.lines.setdefault(op.place, Line()).instructions += times
             ending = getattr(block.ending, "operation", None)
             name = (
                 ending.opcode if ending is not None else {"Return": "ret", "Exit": "exit"}.get(type(block.ending).__name__, "")
             )
             if name:
                 self.instructions[name] += times
+                if lines and ending is not None:
+                    self.lines.setdefault(ending.place, Line()).instructions += times

@@ -344,6 +344,8 @@ class Engine:
     def park(self, cohort: Cohort, wait: Wait, operation: Operation) -> None:
         """Let a cohort wait."""
         self.machine.counters.waits[operation.opcode] += cohort.warps
+        if self.machine.traffic is not None:
+            self.machine.traffic.line(operation.place).waits += cohort.warps
         self.parked.append(Parked(cohort, wait, operation))
 
 

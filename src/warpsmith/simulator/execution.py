@@ -100,7 +100,7 @@ class Execution:
             completed = engine.run()
         except KeyboardInterrupt:
             completed = False
-        m.counters.count_blocks(self.program, engine.runs)
+        m.counters.count_blocks(self.program, engine.runs, lines=config.lines)
         note_executed(m.fidelity, self.program, engine.runs, self.launch.model.arch)
         m.counters.blocks_run = engine.steps
         timeline = Timeline(engine.steps, engine.ended_ctas, self.preparing, time.perf_counter() - started)

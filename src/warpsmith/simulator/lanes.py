@@ -9,6 +9,7 @@ import numpy as np
 from warpsmith.simulator.access import Located, locate, read, write
 from warpsmith.simulator.asynchronous import AsyncOperation
 from warpsmith.simulator.operands import Dest
+from warpsmith.simulator.traffic import as_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -271,7 +272,8 @@ class Lanes:
         """Return the bytes `[C, T, n]` at places found by `locate`, and which of them are undefined (None: none)."""
         if n == 32:
             halves = [[Located(at.space, at.index + k, at.mask) for at in located] for k in (0, 16)]
-            parts = [self.gather(h, 16) for h in halves]
+            with as_one(self, located, 32):
+                parts = [self.gather(h, 16) for h in halves]
             flags = [np.zeros((*self.shape, 16), np.bool_) if p[1] is None else p[1] for p in parts]
             undefined = None if all(p[1] is None for p in parts) else np.concatenate(flags, axis=-1)
             return np.concatenate([p[0] for p in parts], axis=-1), undefined

@@ -27,6 +27,8 @@ class LaunchConfig:
     max_steps: int | None = None
     """Blocks that cohorts may run before the launch ends as a livelock."""
     grid_serial: int = 1
+    lines: bool = False
+    """Count by source line, too."""
 
     @property
     def schedule_text(self) -> str:

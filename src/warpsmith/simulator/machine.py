@@ -23,6 +23,7 @@ from warpsmith.simulator.memory import SHARED_START, Allocation, GlobalMemory, R
 from warpsmith.simulator.program import Operation
 from warpsmith.simulator.registers import Registers
 from warpsmith.simulator.special import wall_time
+from warpsmith.simulator.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +62,7 @@ class Machine:
         self.global_, self.const = global_, const
         self.asynchronous = AsyncQueue()
         self.counters = Counters()
+        self.traffic = Traffic(self.counters.lines) if config.lines else None
         self.findings = FindingLog(config.schedule_text)
         self.fidelity = Fidelity()
         self.check = AccessCheck(self)

@@ -232,6 +232,16 @@ def test_an_interrupted_launch_leaves_a_partial_report(run: Run, monkeypatch: py
     assert outcome.out.startswith("the launch was interrupted; what follows is as far as it came\narray 0 x.npy: ")
 
 
+def test_lines_are_counted_on_demand(run: Run) -> None:
+    done = simulate(run, "x.npy,f32[32],32", "--lines")
+    table = [line.split() for line in done.out.splitlines() if line.strip().startswith("add.py")]
+    assert table == [["add.py:7", "6"], ["add.py:8", "1", "1", "4", "100", "%"], ["add.py:9", "2", "1", "4", "100", "%"]]
+    found = json.loads(simulate(run, "x.npy,f32[32],32", "--lines", "--json").out)["counters"]["lines"]
+    assert [(line["where"], line["instructions"], line["sectors"]) for line in found] == [
+        ("add.py:7", 6, 0), ("add.py:8", 1, 4), ("add.py:9", 2, 4),
+    ]  # fmt: skip
+
+
 def test_watch_points_show_a_thread_at_a_line(run: Run) -> None:
     done = simulate(run, "x.npy,f32[32],32", "--watch", "0:5:add.py:9=%f1,global[%rd4]:f32x2")
     assert "add.py:9: cta (0,0,0) thread 5 before `add.rn.f32`: %f1 = 5.0, global[%rd4]:f32x2 = [5.0, 6.0]\n" in done.out

@@ -99,6 +99,10 @@ def _issue(x: Lanes, at: Located, sources: list[Located], sizes: NDArray[np.int6
 
     op = AsyncOperation("cp.async", complete, x.c0 + int(np.nonzero(lanes.any(1))[0][0]), x.place, threads_text(x, lanes))
     op.writes = extents_of(target, index[lanes], n)
+    if (traffic := x.machine.traffic) is not None:
+        traffic.copy(x, target, index, n, lanes)
+        for s in sources:
+            traffic.copy(x, s.space, s.index, n, (lanes if s.mask is None else lanes & s.mask) & (sizes > 0))
     if x.machine.races is not None:
         x.machine.races.transit.copies(x, at, lanes, n, units_of(x.machine).copies)
         op.followed = True

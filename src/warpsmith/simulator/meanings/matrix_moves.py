@@ -32,6 +32,8 @@ def _rows(x: Lanes, address: NDArray[np.int64], count: int, height: int = 8) -> 
     if ((address & 15) != 0)[used].any():
         x.machine.check.misaligned(x, x.machine.shared, address, 16, used & ((address & 15) != 0))
     rows = np.moveaxis(given[..., : height * count], -1, 0)
+    if x.machine.traffic is not None:
+        x.machine.traffic.matrices(x, rows)
     return rows.reshape(count, height, *rows.shape[1:])
 
 

@@ -11,6 +11,7 @@ from warpsmith.simulator.access import Located, locate, quick, read, write
 from warpsmith.simulator.meanings.registry import machine
 from warpsmith.simulator.operands import VectorDest
 from warpsmith.simulator.registers import dtype_of
+from warpsmith.simulator.traffic import as_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +111,8 @@ def _quickly(form: _Load, x: Lanes, addresses: Any, operations: list[Any] | None
         return None
     if x.machine.races is not None:
         x.machine.races.load(x, where, start, total, operations)
+    if x.machine.traffic is not None:
+        x.machine.traffic.access(x, where, start, total, x.mask, operations)
     return where.views[total].take(index, mode="clip")
 
 
@@ -214,9 +217,10 @@ def store(m: Match) -> Callable[..., None]:
                 write(x, at, total, packed.view(whole)[..., 0], undefined)
             return
         halves = packed.view(whole)
-        for at in located:
-            for k in range(total // 16):
-                write(x, Located(at.space, at.index + 16 * k, at.mask), 16, halves[..., k], undefined)
+        with as_one(x, located, total):
+            for at in located:
+                for k in range(total // 16):
+                    write(x, Located(at.space, at.index + 16 * k, at.mask), 16, halves[..., k], undefined)
 
     return st
 
