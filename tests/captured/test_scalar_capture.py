@@ -12,7 +12,7 @@ from warpsmith.hardware.scalar_evaluate import evaluate
 from warpsmith.hardware.scalar_store import Capture
 from warpsmith.hardware.scalar_values import edge_count, inputs
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "data"
 
 
 @cache

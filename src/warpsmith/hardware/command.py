@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from warpsmith.base.errors import InputError, WarpsmithError
+from warpsmith.base.errors import CompilationError, InputError, ToolError, WarpsmithError
+from warpsmith.toolchain.ptxas import compile_ptx
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CaptureCommand", "open_build"]
+    from warpsmith.launch.driver import Driver
+
+__all__ = ["CaptureCommand", "about", "compiled", "open_build"]
 
 _SHOWN = 10_000
 """Characters of a report that are printed."""
@@ -59,6 +63,19 @@ class CaptureCommand:
             return 2
         sys.stdout.write(text[:_SHOWN] + "\n")
         return 0
+
+
+def compiled(text: str, arch: str) -> bytes:
+    """Return the cubin of a module, uncontracted; errors travel between processes as text."""
+    try:
+        return compile_ptx(text, arch, ["--fmad=false"]).cubin
+    except CompilationError as error:
+        raise ToolError(str(error)) from None
+
+
+def about(arch: str, gpu: Driver) -> dict[str, Any]:
+    """Return what a capture says of itself: architecture, device, driver, date."""
+    return {"arch": arch, "device": gpu.name, "driver": gpu.version, "date": time.strftime("%Y-%m-%d")}
 
 
 def open_build(path: Path, command: str) -> zipfile.ZipFile:

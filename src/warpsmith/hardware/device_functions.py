@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.util import find_spec, module_from_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from warpsmith.simulator.meanings import mufu
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["functions_on"]
+__all__ = ["Unflushed", "functions_on"]
 
 _MEANINGS = "warpsmith.simulator.meanings"
 
@@ -47,3 +47,17 @@ def functions_on(library: Any) -> Any:
     unit.__dict__.update(np=library, table=table)
     approx.__dict__.update(np=library, mufu=unit, flush=flush, settle=settle)
     return approx
+
+
+@final
+class Unflushed:
+    """CuPy, but for f32 products and sums: its own kernels flush subnormals."""
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy = cupy
+        for name, instruction in (("multiply", "mul.rn.f32"), ("add", "add.rn.f32")):
+            code = f'asm("{instruction} %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));'
+            setattr(self, name, cupy.ElementwiseKernel("float32 a, float32 b", "float32 c", code, f"unflushed_{name}"))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cupy, name)

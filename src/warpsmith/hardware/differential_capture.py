@@ -15,7 +15,6 @@ import multiprocessing
 import os
 import struct
 import sys
-import time
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,7 @@ import numpy as np
 
 from warpsmith.assembly.ptx.parser import parse
 from warpsmith.base.errors import InputError, WarpsmithError
-from warpsmith.hardware.command import CaptureCommand, open_build
+from warpsmith.hardware.command import CaptureCommand, about, compiled, open_build
 from warpsmith.hardware.random_programs import BANKS, SLOTS, THREADS, RandomProgram, generate, module_text, program_inputs
 from warpsmith.hardware.scalar_store import block_hashes
 from warpsmith.launch.driver import Driver, driver
@@ -35,7 +34,7 @@ from warpsmith.toolchain.ptxas import compile_ptx
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DifferentialCapture", "differs", "main", "simulated"]
+__all__ = ["DifferentialCapture", "build", "compare", "differs", "main", "run", "simulated"]
 
 PROGRAMS = 10_000
 _PER_MODULE = 50
@@ -114,7 +113,7 @@ def differs(program: RandomProgram, hashes: NDArray[np.uint16], whole: NDArray[n
 def _build_part(task: tuple[range, str]) -> tuple[list[RandomProgram], bytes]:
     numbers, arch = task
     programs = [generate(n, arch) for n in numbers]
-    return programs, compile_ptx(module_text(programs, arch), arch, ["--fmad=false"], name="random programs").cubin
+    return programs, compiled(module_text(programs, arch), arch)
 
 
 def build(arch: str, folder: Path) -> str:
@@ -179,8 +178,7 @@ def run(folder: Path, out: Path) -> str:
             hashes += [block_hashes(r) for r in results]
             pending.append(pool.apply_async(_compare_part, ((part, results),)))
         found = [d for p in pending for d in p.get()]
-    about = {"arch": manifest["arch"], "device": gpu.name, "driver": gpu.version, "date": time.strftime("%Y-%m-%d")}
-    DifferentialCapture(about, programs, np.stack(hashes), whole).write(out / "differential.capture")
+    DifferentialCapture(about(manifest["arch"], gpu), programs, np.stack(hashes), whole).write(out / "differential.capture")
     lines = [f"{len(programs)} programs, {len(found)} differ"]
     known = {p.number: p for p in programs}
     for k, (number, text) in enumerate(found):

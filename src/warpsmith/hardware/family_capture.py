@@ -14,7 +14,6 @@ import json
 import multiprocessing
 import os
 import sys
-import time
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,18 +23,17 @@ import numpy as np
 
 from warpsmith.assembly.ptx.parser import parse
 from warpsmith.base.errors import InputError, WarpsmithError
-from warpsmith.hardware.command import CaptureCommand, open_build
+from warpsmith.hardware.command import CaptureCommand, about, compiled, open_build
 from warpsmith.hardware.gpu_run import prepare
 from warpsmith.hardware.scalar_store import BLOCK, block_hashes
 from warpsmith.hardware.tensor_families import Family, families, module_text
 from warpsmith.launch.driver import driver
 from warpsmith.simulator.api import simulate
-from warpsmith.toolchain.ptxas import compile_ptx
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Captured", "FamilyCapture", "difference", "main", "simulated"]
+__all__ = ["Captured", "FamilyCapture", "build", "compare", "difference", "main", "run", "simulated"]
 
 _PER_MODULE = 32
 _HEAD = 256
@@ -123,7 +121,7 @@ def difference(c: Captured, ctas: int | None = None) -> str:
 
 def _build_part(task: tuple[list[Family], str]) -> bytes:
     part, arch = task
-    return compile_ptx(module_text(part, arch), arch, ["--fmad=false"], name="tensor families").cubin
+    return compiled(module_text(part, arch), arch)
 
 
 def build(arch: str, folder: Path) -> str:
@@ -172,10 +170,8 @@ def run(folder: Path, out: Path) -> str:
     # a fault kills the context, so every module has a process of its own
     with multiprocessing.get_context("spawn").Pool(os.cpu_count() or 2, maxtasksperchild=1) as pool:
         answers = pool.map(_run_part, tasks, chunksize=1)
-    gpu = driver()
-    about = {"arch": manifest["arch"], "device": gpu.name, "driver": gpu.version, "date": time.strftime("%Y-%m-%d")}
     items = [c for captured, _ in answers for c in captured]
-    FamilyCapture(about, items).write(out / "families.capture")
+    FamilyCapture(about(manifest["arch"], driver()), items).write(out / "families.capture")
     differing = [d for _, found in answers for d in found]
     kept: dict[str, Any] = {}
     for text, values in differing:

@@ -19,7 +19,7 @@ from typing import Any, final
 import numpy as np
 
 from warpsmith.assembly.ptx.isa import match
-from warpsmith.hardware.device_functions import functions_on
+from warpsmith.hardware.device_functions import Unflushed, functions_on
 from warpsmith.hardware.mufu_capture import OPERATIONS
 from warpsmith.launch.driver import driver
 from warpsmith.simulator.meanings import approx
@@ -91,7 +91,7 @@ class Verifier:
         text = f".version 8.0\n.target {arch}\n.address_size 64\n" + "".join(map(_kernel, (*OPERATIONS, *DIVISIONS)))
         self.cubin = compile_ptx(text, arch).cubin
         self.results = self.cupy.empty(_CHUNK, self.cupy.uint32)
-        self.model = functions_on(self.cupy)
+        self.model = functions_on(Unflushed(self.cupy))
 
     def hardware(self, operation: str, first: int) -> Any:
         """Return the results' bits for `_CHUNK` operands from `first` on."""

@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 from warpsmith.assembly.ptx.parser import parse as read_ptx
 from warpsmith.base.errors import InputError, WarpsmithError
 from warpsmith.base.ptx_types import TYPES
-from warpsmith.hardware.command import CaptureCommand, open_build
+from warpsmith.hardware.command import CaptureCommand, about, open_build
 from warpsmith.hardware.scalar_store import block_hashes
 from warpsmith.hardware.scalar_values import code_dtype, inputs
 from warpsmith.launch.driver import driver
 from warpsmith.simulator.api import simulate
 from warpsmith.toolchain.ptxas import compile_ptx
 
-__all__ = ["Program", "compare", "main", "programs"]
+__all__ = ["Program", "build", "compare", "main", "programs", "run", "run_condensed"]
 
 Array = NDArray[Any]
 _BLOCK = 128
@@ -185,7 +185,9 @@ def run(folder: Path, out: Path) -> str:
     known = {p.name: p for p in programs()}
     results: dict[str, Array] = {}
     with open_build(folder / "programs.zip", "program_capture") as z:
-        for i, name in enumerate(json.loads(z.read("manifest.json"))["names"]):
+        manifest = json.loads(z.read("manifest.json"))
+        results["about"] = np.array(json.dumps(about(manifest["arch"], gpu)))
+        for i, name in enumerate(manifest["names"]):
             p = known[name]
             ins = p.inputs()
             outs = [np.zeros(len(ins[0]), code_dtype(t)) for t in p.writes]
@@ -199,16 +201,28 @@ def run(folder: Path, out: Path) -> str:
                 raw = gpu.download(addresses[len(ins) + k], array.nbytes)
                 results[f"{name}/{k}"] = np.frombuffer(raw, array.dtype)
     np.savez_compressed(out / "programs.npz", **results)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    return f"{len(results)} results of {len(known)} programs"
+    return f"{len(results) - 1} results of {len(known)} programs"
 
 
 def condense(path: Path, to: Path) -> None:
     """Keep of a capture the first results of each program and a hash of every 64."""
     kept: dict[str, Array] = {}
     for name, values in np.load(path).items():
+        if name == "about":
+            kept[name] = values
+            continue
         kept[name] = values[:_HEAD]
         kept[f"{name}#"] = block_hashes(values)
     np.savez_compressed(to, **kept)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def run_condensed(folder: Path, out: Path) -> str:
+    """Run the programs, keep what the repository keeps, and compare."""
+    run(folder, out)
+    whole = out / "programs.npz"
+    condense(whole, out / "programs.part.npz")
+    (out / "programs.part.npz").replace(whole)
+    return compare(whole)
 
 
 def simulated(p: Program, arch: str = "sm_90a") -> list[Array]:

@@ -14,7 +14,6 @@ import multiprocessing
 import os
 import struct
 import sys
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.base.errors import CompilationError
-from warpsmith.hardware.command import CaptureCommand, open_build
+from warpsmith.hardware.command import CaptureCommand, about, open_build
 from warpsmith.hardware.scalar_compare import Difference, compare_captured, compare_outputs, report
 from warpsmith.hardware.scalar_evaluate import stored_dtype
 from warpsmith.hardware.scalar_forms import ScalarForm, scalar_forms
@@ -34,7 +33,7 @@ from warpsmith.hardware.scalar_values import edge_count, inputs
 from warpsmith.launch.driver import Driver, driver
 from warpsmith.toolchain.ptxas import compile_ptx
 
-__all__ = ["main"]
+__all__ = ["build", "compare", "main", "run"]
 
 Array = NDArray[Any]
 Results = tuple[ScalarForm, list[Array]]
@@ -47,13 +46,21 @@ def build(arch: str, folder: Path) -> str:
     manifest: list[list[dict[str, Any]]] = []
     refused: list[str] = []
     with zipfile.ZipFile(folder / "scalar.zip", "w", zipfile.ZIP_DEFLATED) as z:
-        for batch in groups(scalar_forms(arch)):
-            for part, cubin in _compile(batch, arch, refused):
-                z.writestr(f"{len(manifest)}.cubin", cubin)
-                manifest.append([f.json() for f in part])
+        batches = list(groups(scalar_forms(arch)))
+        with multiprocessing.get_context("spawn").Pool(max(1, (os.cpu_count() or 2) // 2)) as pool:
+            for parts, no in pool.imap(_compile_batch, [(b, arch) for b in batches], chunksize=4):
+                refused += no
+                for part, cubin in parts:
+                    z.writestr(f"{len(manifest)}.cubin", cubin)
+                    manifest.append([f.json() for f in part])
         z.writestr("manifest.json", json.dumps({"arch": arch, "kernels": manifest}))
     lines = [f"{sum(map(len, manifest))} forms in {len(manifest)} kernels; ptxas rejects {len(refused)} forms"]
     return "\n".join([*lines, *refused])
+
+
+def _compile_batch(task: tuple[list[ScalarForm], str]) -> tuple[list[tuple[list[ScalarForm], bytes]], list[str]]:
+    refused: list[str] = []
+    return list(_compile(*task, refused)), refused
 
 
 def _compile(batch: list[ScalarForm], arch: str, refused: list[str]) -> Iterator[tuple[list[ScalarForm], bytes]]:
@@ -113,12 +120,12 @@ def run(folder: Path, out: Path) -> str:
     """Run the kernels of `folder/scalar.zip`, write `out/scalar.capture` and `out/scalar.txt`; return the start of the text."""
     out.mkdir(parents=True, exist_ok=True)
     gpu = driver()
-    capture = Capture({"device": gpu.arch, "date": time.strftime("%Y-%m-%d")})
+    capture = Capture({})
     pending: list[Any] = []
     pool_of = multiprocessing.get_context("spawn").Pool
     with pool_of(max(1, (os.cpu_count() or 2) - 2)) as pool, open_build(folder / "scalar.zip", "scalar_capture") as z:
         manifest = json.loads(z.read("manifest.json"))
-        capture.about["arch"] = manifest["arch"]
+        capture.about |= about(manifest["arch"], gpu)
         for i, entries in enumerate(manifest["kernels"]):
             batch = [ScalarForm.from_json(e) for e in entries]
             ins, n = inputs(batch[0].reads), edge_count(batch[0].reads)

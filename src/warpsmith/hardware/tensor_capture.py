@@ -16,13 +16,14 @@ import numpy as np
 
 from warpsmith.assembly.ptx import parse
 from warpsmith.base.errors import CapabilityError, InputError, WarpsmithError
-from warpsmith.hardware.command import CaptureCommand, open_build
+from warpsmith.hardware.command import CaptureCommand, about, open_build
 from warpsmith.hardware.gpu_run import prepare
 from warpsmith.hardware.tensor_programs import TensorProgram, tensor_programs
+from warpsmith.launch.driver import driver
 from warpsmith.simulator.api import simulate
 from warpsmith.toolchain.ptxas import compile_ptx
 
-__all__ = ["compare", "main", "simulated"]
+__all__ = ["build", "compare", "main", "run", "simulated"]
 
 
 def build(arch: str, folder: Path) -> str:
@@ -41,17 +42,19 @@ def run(folder: Path, out: Path) -> str:
     out.mkdir(parents=True, exist_ok=True)
     known = {p.name for p in tensor_programs()}
     with open_build(folder / "tensor.zip", "tensor_capture") as z:
-        names = json.loads(z.read("manifest.json"))["names"]
+        manifest = json.loads(z.read("manifest.json"))
+        names = manifest["names"]
         tasks = [(name, z.read(f"{i}.cubin")) for i, name in enumerate(names) if name in known]
     # a fault kills the context, so every program has a process of its own
     with multiprocessing.get_context("spawn").Pool(8, maxtasksperchild=1) as pool:
         answers = pool.map(_on_gpu, tasks, chunksize=1)
     failed = [f"{name}: {answer}" for (name, _), answer in zip(tasks, answers, strict=True) if isinstance(answer, str)]
     results = {name: answer for (name, _), answer in zip(tasks, answers, strict=True) if not isinstance(answer, str)}
+    results["about"] = np.array(json.dumps(about(manifest["arch"], driver())))
     np.savez_compressed(out / "tensor.npz", **results)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     report = "\n".join([compare(out / "tensor.npz"), *failed])
     (out / "tensor.txt").write_text(report + "\n")
-    return f"{len(results)} programs\n{report}"
+    return f"{len(results) - 1} programs\n{report}"
 
 
 def _on_gpu(task: tuple[str, bytes]) -> np.ndarray | str:

@@ -213,16 +213,29 @@ def _sparse() -> Iterator[TensorProgram]:
 
 
 def _load(
-    name: str, tensor_map: Callable[[], TensorMap], at: list[int], size: int, mode: str = "tile", tail: str = ""
+    name: str,
+    tensor_map: Callable[[], TensorMap],
+    at: list[int],
+    size: int,
+    mode: str = "tile",
+    tail: str = "",
+    sent: int | None = None,
 ) -> TensorProgram:
-    """A box as it lies in shared memory."""
+    """The `size` bytes where a box lies in shared memory, of which `sent` (None: all) arrive."""
     where = ", ".join(map(str, at))
     copy = f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes"
     body = f""" .shared .align 1024 .b8 buf[{size}]; .shared .align 8 .b64 bar;
- mov.u32 %r1, buf; mov.u32 %r2, bar; mov.u64 %rd1, map; cvta.param.u64 %rd1, %rd1; setp.ne.u32 %p1, %t, 0;
+ mov.u32 %r1, buf; mov.u32 %r2, bar; mov.u64 %rd1, map; cvta.param.u64 %rd1, %rd1; setp.ne.u32 %p1, %t, 0; mov.u32 %r3, %t;
+CLEAR:
+ setp.ge.u32 %p3, %r3, {size // 4};
+ @%p3 bra CLEARED;
+ shl.b32 %r4, %r3, 2; add.u32 %r5, %r1, %r4; st.shared.b32 [%r5], 0xCCCCCCCC; add.u32 %r3, %r3, 128;
+ bra CLEAR;
+CLEARED:
+ fence.proxy.async.shared::cta; bar.sync 0;
  @%p1 bra LOADED;
- mbarrier.init.shared::cta.b64 [%r2], 1; fence.mbarrier_init.release.cluster;
- mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {size};
+ mbarrier.init.shared::cta.b64 [%r2], 1; fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;
+ mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {sent or size};
  {copy} [%r1], [%rd1, {{{where}}}], [%r2]{tail};
 LOADED:
  bar.sync 0;
@@ -258,15 +271,18 @@ def _map(dtype: Any, shape: tuple[int, ...], **options: Any) -> Callable[[], Ten
 def _loads() -> Iterator[TensorProgram]:
     for swizzle in ("none", "32B", "64B", "128B"):
         for inner in (8, 16, 32, 64):
-            if swizzle == "none" or inner * 2 <= int(swizzle[:-1]):
+            span = 2 * inner if swizzle == "none" else int(swizzle[:-1])
+            if inner * 2 <= span:
                 options = {"box": (16, inner), "swizzle": swizzle}
-                yield _load(f"{swizzle} inner {inner}", _map(np.uint16, (64, 128), **options), [24, 5], 32 * inner)
+                tensor_map = _map(np.uint16, (64, 128), **options)
+                yield _load(f"{swizzle} inner {inner}", tensor_map, [24, 5], 16 * span, sent=32 * inner)
     for name, dtype in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16), ("f32", np.float32), ("f64", np.float64)):
         for fill in ("zero", "nan"):
-            size = 8 * 16 * np.dtype(dtype).itemsize
-            yield _load(f"{name} {fill} outside", _map(dtype, (32, 32), box=(8, 16), fill=fill), [-5, 28], size)
+            item = np.dtype(dtype).itemsize  # the first column must be a multiple of 16 bytes
+            tensor_map = _map(dtype, (32, 32), box=(8, 16), fill=fill)
+            yield _load(f"{name} {fill} outside", tensor_map, [-16 // item, 28], 128 * item)
     for element in ("tf32", "f32_ftz", "tf32_ftz"):
-        yield _load(element, _map(np.float32, (32, 32), box=(8, 16), element=element), [2, 3], 512)
+        yield _load(element, _map(np.float32, (32, 32), box=(8, 16), element=element), [4, 3], 512)
     for strides in ((3, 1), (2, 1), (8, 1), (3, 2)):
         options = {"box": (10, 16), "element_strides": strides}
         yield _load(f"strides {strides}", _map(np.float32, (32, 32), **options), [0, 27], -(-10 // strides[0]) * 64)
@@ -280,6 +296,76 @@ def _loads() -> Iterator[TensorProgram]:
         yield _load(f"im2col strided {offsets} {at}", _map(np.float16, (4, 6, 5, 8), **stepped), start, 48 * 16, "im2col", tail)
 
 
+def _store(
+    name: str, tensor_map: Callable[[], TensorMap], at: list[int], size: int, copy: str, *, narrow: bool = False
+) -> TensorProgram:
+    """The whole tensor after a box of counted words was stored, or reduced, into it."""
+    where = ", ".join(map(str, at))
+    total = tensor_map().memory.nbytes
+    # numbers near one in each half of a word for floating types
+    ones = "and.b32 %r6, %r3, 63; mul.lo.u32 %r6, %r6, 0x00110013; add.u32 %r6, %r6, 0x3C003C00;"
+    word = ones if narrow else "mul.lo.u32 %r6, %r3, 77;"
+    body = f""" .shared .align 1024 .b8 buf[{size}];
+ mov.u32 %r1, buf; mov.u64 %rd1, map; cvta.param.u64 %rd1, %rd1; setp.ne.u32 %p1, %t, 0;
+ mov.u32 %r3, %t; ld.param.u64 %rd4, [tensor];
+FILL:
+ setp.ge.u32 %p3, %r3, {size // 4};
+ @%p3 bra FILLED;
+ shl.b32 %r4, %r3, 2; add.u32 %r5, %r1, %r4; {word} st.shared.b32 [%r5], %r6; add.u32 %r3, %r3, 128;
+ bra FILL;
+FILLED:
+ fence.proxy.async.shared::cta; bar.sync 0;
+ @%p1 bra STORED;
+ {copy} [%rd1, {{{where}}}], [%r1];
+ cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; fence.proxy.async.global;
+STORED:
+ fence.acq_rel.gpu; bar.sync 0;
+ mov.u32 %r3, %t;
+COPY:
+ setp.ge.u32 %p3, %r3, {total // 4};
+ @%p3 bra DONE;
+ shl.b32 %r4, %r3, 2; cvt.u64.u32 %rd2, %r4; add.u64 %rd3, %rd4, %rd2; ld.volatile.global.b32 %r6, [%rd3];
+ add.u64 %rd3, %out, %rd2; st.global.b32 [%rd3], %r6; add.u32 %r3, %r3, 128;
+ bra COPY;
+DONE:
+"""
+
+    def arguments() -> list[Any]:
+        made = tensor_map()
+        return [np.zeros(total, np.uint8), made, made.memory]
+
+    return TensorProgram(f"store {name}", _source(".param .align 64 .b8 map[128], .param .u64 tensor", body), arguments)
+
+
+def _stores() -> Iterator[TensorProgram]:
+    shape = {1: (64,), 2: (16, 32), 3: (4, 6, 32), 4: (3, 4, 5, 16), 5: (2, 3, 4, 5, 8)}
+    for rank, dims in shape.items():
+        box = tuple(max(1, d // 2) for d in dims)
+        tensor_map = _map(np.int32, dims, box=box)
+        copy = f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group"
+        at = [4, *[1] * (rank - 1)]
+        yield _store(f"rank {rank}", tensor_map, at, 4 * int(np.prod(box)), copy)
+    for op in ("add", "min", "max", "inc", "dec", "and", "or", "xor"):
+        types: list[Any] = [np.uint32] if op in ("inc", "dec") else [np.uint32, np.int32, np.uint64]
+        types += [np.float16, ml_dtypes.bfloat16, *([np.float32] if op == "add" else [])] if op in ("add", "min", "max") else []
+        for dtype in types:
+            size = 8 * 16 * np.dtype(dtype).itemsize
+            copy = f"cp.reduce.async.bulk.tensor.2d.global.shared::cta.{op}.tile.bulk_group"
+            tensor_map = _map(dtype, (16, 32), box=(8, 16))
+            yield _store(
+                f"{op} {np.dtype(dtype).name}", tensor_map, [8, 4], size, copy, narrow=np.dtype(dtype).kind not in "iu"
+            )
+    for swizzle in ("32B", "64B", "128B"):
+        tensor_map = _map(np.uint16, (32, 128), box=(8, int(swizzle[:-1]) // 2), swizzle=swizzle)
+        copy = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group"
+        yield _store(f"swizzle {swizzle}", tensor_map, [8, -2], 8 * int(swizzle[:-1]), copy)
+        small = _map(np.uint16, (32, 128), box=(8, 8), swizzle=swizzle)
+        yield _store(f"narrow {swizzle}", small, [120, 3], 8 * int(swizzle[:-1]), copy)
+    pixels = {"lower": (-1, -1), "upper": (-1, -1), "channels": 8, "pixels": 32}
+    copy = "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group"
+    yield _store("im2col", _map(np.float16, (2, 6, 5, 8), **pixels), [0, 1, 0, 0], 32 * 16, copy)
+
+
 def tensor_programs() -> list[TensorProgram]:
     """Return every program."""
-    return [*_wgmmas(), *_mmas(), *_sparse(), *_loads()]
+    return [*_wgmmas(), *_mmas(), *_sparse(), *_loads(), *_stores()]

@@ -22,8 +22,7 @@ __all__ = ["gather", "load", "store"]
 def load(f: TensorMapFields, rows: Rows, source: Space, base: int, target: Space, row_start: int, address: int) -> None:
     """Copy rows of `source` (byte index `base`) to the box at `address` of the shared row that starts at `row_start`."""
     inner = inner_bytes(f)
-    count = len(rows.offsets) * inner // 16
-    where = pieces(f.swizzle, address, count) + ((row_start + address) >> 4)
+    where = pieces(f, address, len(rows.offsets)) + ((row_start + address) >> 4)
     whole = rows.valid is None and rows.first == 0 and rows.last == inner
     start = base + rows.offsets
     if whole and not int(np.bitwise_or.reduce(start)) & 15:
@@ -71,7 +70,7 @@ def _converted(f: TensorMapFields, data: NDArray[np.complex128]) -> NDArray[np.c
 def gather(f: TensorMapFields, count: int, source: Space, row_start: int, address: int) -> NDArray[np.uint8]:
     """Return the bytes of a box in shared memory, `[row, byte]`, the swizzle undone."""
     inner = inner_bytes(f)
-    where = pieces(f.swizzle, address, count * inner // 16) + ((row_start + address) >> 4)
+    where = pieces(f, address, count) + ((row_start + address) >> 4)
     return source.views[16].take(where).view(np.uint8).reshape(count, inner)
 
 

@@ -1,7 +1,8 @@
 """Tensor copies: which bytes of global memory a box of a tensor map means, and where they lie in shared memory (PTX ISA 5.5).
 
 A copy is a list of rows of `inner` consecutive bytes of global memory (the innermost dimension, or the channels of a
-pixel). In shared memory the rows follow each other, dense, and are then swizzled in 16-byte pieces by absolute address.
+pixel). In shared memory the rows follow each other, dense or, where they are narrower than the swizzle, as far apart as it is
+wide; then 16-byte pieces trade places by absolute address. Bytes between narrow rows stay as they were (seen on an H200).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Rows",
+    "box_bytes",
     "extent",
     "fill_pattern",
     "inner_bytes",
@@ -172,14 +174,21 @@ def _inside(f: TensorMapFields, column: int, count: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def _piece_offsets(mode: str, phase: int, count: int) -> NDArray[np.int64]:
-    at = np.arange(count, dtype=np.int64) * 16 + phase
+def _piece_offsets(mode: str, phase: int, count: int, inner: int) -> NDArray[np.int64]:
+    pitch = max(inner, MODES[mode].span)
+    at = (np.arange(count, dtype=np.int64)[:, None] * pitch + np.arange(0, inner, 16) + phase).reshape(-1)
     return (swizzle(mode, at) - phase) >> 4
 
 
-def pieces(mode: str, address: int, count: int) -> NDArray[np.int64]:
-    """Return where each of `count` 16-byte pieces of a box at `address` lies, in pieces from `address` on."""
-    return _piece_offsets(mode, address % MODES[mode].period, count)
+def pieces(f: TensorMapFields, address: int, count: int) -> NDArray[np.int64]:
+    """Return where each 16-byte piece of a box of `count` rows at `address` lies, in pieces from `address` on."""
+    return _piece_offsets(f.swizzle, address % MODES[f.swizzle].period, count, inner_bytes(f))
+
+
+def box_bytes(f: TensorMapFields, address: int, count: int) -> int:
+    """Return the bytes of shared memory from `address` to the end of the last piece of a box of `count` rows."""
+    inner = inner_bytes(f)
+    return count * inner if inner >= MODES[f.swizzle].span else 16 * (int(pieces(f, address, count).max()) + 1)
 
 
 def fill_pattern(f: TensorMapFields) -> NDArray[np.uint8]:

@@ -43,7 +43,7 @@ class FakeFunction:
 
 
 class FakeDriver:
-    arch = "sm_90"
+    arch, name, version = "sm_90", "a GPU", "13.0"
 
     def __init__(self):
         self.memory = {}

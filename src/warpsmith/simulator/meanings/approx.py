@@ -36,7 +36,7 @@ def _scaled(name: str, by: float, back: Callable[[F32], F32]) -> Callable[[F32, 
         if ftz:
             return unit(x)
         small = np.abs(x) < _LEAST_NORMAL
-        r = unit(np.where(small, x * np.float32(by), x))
+        r = unit(np.where(small, np.multiply(x, np.float32(by)), x))
         return np.where(small, back(r), r)
 
     return function
@@ -46,8 +46,8 @@ def _ex2(x: F32, ftz: bool) -> F32:
     if ftz:
         return mufu.ex2(x)
     low = x < np.float32(-126)
-    r = mufu.ex2(np.where(low, x * np.float32(0.5), x))
-    return np.where(low, r * r, r)
+    r = mufu.ex2(np.where(low, np.multiply(x, np.float32(0.5)), x))
+    return np.where(low, np.multiply(r, r), r)
 
 
 def _rcp(x: F32, ftz: bool) -> F32:
@@ -55,15 +55,15 @@ def _rcp(x: F32, ftz: bool) -> F32:
         return mufu.rcp(x)
     magnitude = np.abs(x)
     by = np.where(magnitude > _HUGE, np.float32(0.25), np.where(magnitude < _LEAST_NORMAL, np.float32(2.0**24), np.float32(1)))
-    return by * mufu.rcp(x * by)
+    return np.multiply(by, mufu.rcp(np.multiply(x, by)))
 
 
 FUNCTIONS: dict[str, Callable[[F32, bool], F32]] = {
     "ex2": _ex2,
-    "lg2": _scaled("lg2", 2.0**24, lambda r: r + np.float32(-24)),
+    "lg2": _scaled("lg2", 2.0**24, lambda r: np.add(r, np.float32(-24))),
     "rcp": _rcp,
-    "rsqrt": _scaled("rsq", 2.0**24, lambda r: r * np.float32(2.0**12)),
-    "sqrt": _scaled("sqrt", 2.0**24, lambda r: r * np.float32(2.0**-12)),
+    "rsqrt": _scaled("rsq", 2.0**24, lambda r: np.multiply(r, np.float32(2.0**12))),
+    "sqrt": _scaled("sqrt", 2.0**24, lambda r: np.multiply(r, np.float32(2.0**-12))),
     "sin": lambda x, ftz: mufu.sin(mufu.turns(flush(x) if ftz else x)),
     "cos": lambda x, ftz: mufu.cos(mufu.turns(flush(x) if ftz else x)),
     "tanh": lambda x, ftz: mufu.tanh(x),
@@ -106,7 +106,7 @@ def divide(form: Form) -> Fn:
         by = np.where((np.abs(b) > _HUGE) & full, np.float32(0.25), np.float32(1))
         if not ftz:
             by = np.where(np.abs(b) < _LEAST_NORMAL, np.float32(2.0**24), by)
-            out[...] = (a * by) * mufu.rcp(b * by)
+            out[...] = np.multiply(np.multiply(a, by), mufu.rcp(np.multiply(b, by)))
         else:
             out[...] = flush(flush(a * by) * mufu.rcp(flush(b * by)))
         settle(out, ftz, False)

@@ -17,7 +17,17 @@ from warpsmith.simulator.memory import GLOBAL_BASE
 from warpsmith.simulator.multicast import destinations
 from warpsmith.simulator.swizzle import FLIP_8B
 from warpsmith.simulator.tensormap import decoded
-from warpsmith.simulator.tma import Rows, extent, inner_bytes, modelled, rows_gather, rows_im2col, rows_im2col_w, rows_tiled
+from warpsmith.simulator.tma import (
+    Rows,
+    box_bytes,
+    extent,
+    inner_bytes,
+    modelled,
+    rows_gather,
+    rows_im2col,
+    rows_im2col_w,
+    rows_tiled,
+)
 from warpsmith.simulator.two_step import two_step
 
 if TYPE_CHECKING:
@@ -63,13 +73,31 @@ def tensor(m: Match) -> Function | Refused:
             if f is None:
                 continue
             offsets = [lane.at(o) for o in v["o"]] if v.get("o") is not None else []
-            rows = _rows(f, [lane.at(c) for c in v["m"][1]], offsets, mode)
+            coordinates = [lane.at(c) for c in v["m"][1]]
+            if "mbar" in v and f.mode == "tiled" and not _starts_on_sixteen(x, lane, f, coordinates[0]):
+                continue
+            rows = _rows(f, coordinates, offsets, mode)
             if "mbar" in v:
                 _load(x, lane, v, spaces, f, rows, paired=paired)
             else:
                 _store(x, lane, v, spaces, f, rows, reduction)
 
     return run
+
+
+def _starts_on_sixteen(x: Lanes, lane: Lane, f: TensorMapFields, column: int) -> bool:
+    """Report a load whose innermost coordinate is no multiple of 16 bytes: an H200 stops with an illegal instruction."""
+    if column * f.bits % 128 == 0:
+        return True
+    x.finding(
+        "out-of-bounds",
+        f"a tensor copy starts at innermost coordinate {column}, {column * f.bits // 8} bytes from the start of its row; "
+        "the GPU takes multiples of 16 bytes",
+        lanes=lane.mask,
+        stop=True,
+        repair=f"Start boxes at multiples of {128 // f.bits} elements and leave out what you do not need.",
+    )
+    return False
 
 
 def _rows(f: TensorMapFields, coordinates: list[int], offsets: list[int], mode: str) -> Rows:
@@ -130,7 +158,7 @@ def _load(
     x: Lanes, lane: Lane, v: dict[str, Any], spaces: dict[str, str | None], f: TensorMapFields, rows: Rows, *, paired: bool
 ) -> None:
     size = len(rows.offsets) * inner_bytes(f)
-    target = _box(x, lane, spaces["d"], lane.at(v["d"]), size, f)
+    target = _box(x, lane, spaces["d"], lane.at(v["d"]), len(rows.offsets), f)
     if target is None:
         return
     with within(x, lane.mask):
@@ -144,7 +172,7 @@ def _load(
     loaded = _rows_of(f, rows)
     for to, at in destinations(x, lane, v.get("mask"), target, barrier, paired=paired):
         copy = AsyncOperation("cp.async.bulk.tensor", _never, lane.row, x.place, who(x, lane))
-        copy.writes = [Extent(shared, to, to + size)]
+        copy.writes = [Extent(shared, to, to + box_bytes(f, to % width, len(rows.offsets)))]
         signals = watch(x, lane, at, copy)
         if signals is None:
             continue
@@ -188,8 +216,8 @@ def _signals_own(x: Lanes, lane: Lane, target: int, barrier: int, *, paired: boo
     return False
 
 
-def _box(x: Lanes, lane: Lane, space: str | None, address: int, size: int, f: TensorMapFields) -> int | None:
-    """Return the flat index of a box in shared memory; None when it was reported."""
+def _box(x: Lanes, lane: Lane, space: str | None, address: int, count: int, f: TensorMapFields) -> int | None:
+    """Return the flat index of a box of `count` rows in shared memory; None when it was reported."""
     need = 128
     if (address & 0xFFFFFF) % need:
         x.finding(
@@ -199,7 +227,7 @@ def _box(x: Lanes, lane: Lane, space: str | None, address: int, size: int, f: Te
             repair=f"Align the buffer to {need} bytes (1024 for a 128-byte swizzle whose pattern starts with the buffer).",
         )
         return None
-    span = span_of(x, lane, space, address, size)
+    span = span_of(x, lane, space, address, box_bytes(f, address, count))
     return None if span is None else span[1]
 
 
@@ -217,7 +245,7 @@ def _store(
     reduction: str | None,
 ) -> None:
     size = len(rows.offsets) * inner_bytes(f)
-    source = _box(x, lane, spaces["a"], lane.at(v["a"]), size, f)
+    source = _box(x, lane, spaces["a"], lane.at(v["a"]), len(rows.offsets), f)
     if source is None:
         return
     shared, width = x.machine.shared, x.machine.shared.row
@@ -232,7 +260,7 @@ def _store(
         machine.counters.bytes[kind] += size
 
     strength = 0 if reduction is None else 3
-    reads = [Extent(shared, source, source + size)]
+    reads = [Extent(shared, source, source + box_bytes(f, offset, len(rows.offsets)))]
     two_step(x, lane, kind, read, write, reads, [], strength=strength, rows=_rows_of(f, rows))
 
 

@@ -2,7 +2,7 @@
 
 `mma` of 8-bit floats, sm_90 to sm_110: the operands become f16, two products of half the depth are chained from zero, and C
 is added last, rounding to nearest. The first takes elements 0 and 1 of every four (for a sparse A, of what is stored), the
-second elements 2 and 3. Depth 16 takes one product.
+second elements 2 and 3.
 
 `mma.m8n8k4` of f16, from sm_80 on: f32 arithmetic. With an f32 result a chain of fused multiply-adds from zero, then C is
 added; with an f16 one ((C + pair) + other pair), a pair being one rounded product and one fused multiply-add.
@@ -46,9 +46,8 @@ def chained(a: F32, b: F32, d_type: str, capability: int) -> F32:
     """Return A·B of 8-bit floats as two chained f16 products; `a[…, m, k]` as stored, `b[…, k, n]` what it meets."""
     rule = rule_for(capability, "f16", "f16", d_type, d_type)
     place = np.arange(a.shape[-1]) % 4
-    parts = [np.arange(a.shape[-1])] if a.shape[-1] == 16 else [np.flatnonzero(place < 2), np.flatnonzero(place >= 2)]
     total: F32 | None = None
-    for k in parts:
+    for k in (np.flatnonzero(place < 2), np.flatnonzero(place >= 2)):
         total = exact(a[..., k], b[..., k, :], total, rule)
     assert total is not None
     return total

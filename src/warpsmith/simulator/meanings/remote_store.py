@@ -33,6 +33,7 @@ def remote(m: Match) -> Function | Refused:
         return refuse("asynchronous stores of .b128 are not modelled")
     op = next((w for w in words if w in ("inc", "dec", "min", "max", "and", "or", "xor", "add")), None)
     element = words[-1]
+    space = "shared::cluster" if "shared::cluster" in words else None  # None: both addresses are generic
 
     def run(x: Lanes, *operands: Any) -> None:
         v = dict(zip(names, operands, strict=False))
@@ -42,18 +43,27 @@ def remote(m: Match) -> Function | Refused:
         )
         data = data.reshape(*x.shape, -1)
         for lane in lanes_of(x):
-            _issue(x, lane, v, data[lane.c, lane.t].copy(), op, element)
+            _issue(x, lane, v, space, data[lane.c, lane.t].copy(), op, element)
 
     return run
 
 
-def _issue(x: Lanes, lane: Lane, v: dict[str, Any], data: Any, op: str | None, element: str) -> None:
+def _issue(x: Lanes, lane: Lane, v: dict[str, Any], space: str | None, data: Any, op: str | None, element: str) -> None:
     size = data.size
     with within(x, lane.mask):
         address, n = np.full(x.shape, lane.at(v["a"]), np.int64), min(size, 16)
-        at = [inside(x, a, n) for a in x.locate("shared::cluster", address, n)]
+        at = [inside(x, a, n) for a in x.locate(space, address, n)]
         index = next((int(a.index[lane.c, lane.t]) for a in at if a.mask is None or a.mask[lane.c, lane.t]), None)
-        barrier = next((i for i, _ in groups(x, "shared::cluster", np.full(x.shape, lane.at(v["mbar"]), np.int64))), None)
+        barrier = next((i for i, _ in groups(x, space, np.full(x.shape, lane.at(v["mbar"]), np.int64))), None)
+    if index is not None and any(a.space is not x.machine.shared for a in at):
+        x.finding(
+            "out-of-bounds",
+            f"the generic address {lane.at(v['a']):#x} of an asynchronous remote store is none of shared memory",
+            lanes=lane.mask,
+            stop=True,
+            repair="Make the address with mapa from one of a .shared variable.",
+        )
+        return
     if index is None or barrier is None:
         return
     shared = x.machine.shared

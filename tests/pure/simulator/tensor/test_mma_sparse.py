@@ -158,11 +158,21 @@ def test_unordered_indices_have_a_meaning_without_the_qualifier_only(run: Any) -
         assert r.fidelity.notes["metadata of sparse f16 operands"][0] == "not modelled"
 
 
-def test_sums_are_called_a_published_model(run: Any) -> None:
-    *_, r = float_product(run, ORDERED, "m16n8k32.row.col.f32.f16.f16.f32", "sm_90", 0, numerics="exact")
-    level, sentence = r.fidelity.notes["sparse f16 tensor cores"]
-    assert level == "published model"
-    assert "not compared with hardware" in sentence
+SUMS = "truncated fused dot products: {} stored terms, {} bits below the largest exponent"
+
+
+@pytest.mark.parametrize(
+    ("target", "note"),
+    [
+        ("sm_80", ("published model", SUMS.format(8, 24))),
+        ("sm_90", ("hardware-checked", f"bit for bit what an H200 gave: {SUMS.format(16, 25)}")),
+        ("sm_100", ("published model", SUMS.format(16, 25))),
+        ("sm_120", ("published model", SUMS.format(16, 25))),
+    ],
+)
+def test_the_report_says_whether_sums_were_seen_on_hardware(run: Any, target: str, note: tuple[str, str]) -> None:
+    *_, r = float_product(run, ORDERED, "m16n8k32.row.col.f32.f16.f16.f32", target, 0, numerics="exact")
+    assert r.fidelity.notes["sparse f16 tensor cores"] == note
 
 
 def test_a_block_holds_as_many_stored_products_as_a_dense_one(run: Any) -> None:

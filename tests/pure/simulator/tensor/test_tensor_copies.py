@@ -15,10 +15,11 @@ from warpsmith.simulator.tensormap import TensorMap
 MAP = ".param .u64 out, .param .align 64 .b8 map[128]"
 
 
-def loading(dims: int, coordinates: list[int], size: int, mode: str = "tile", offsets: str = "") -> str:
-    """One thread loads a box of `size` bytes at `coordinates` (innermost first); the CTA copies it out as it lies there."""
+def loading(dims: int, coordinates: list[int], size: int, mode: str = "tile", offsets: str = "", kept: int = 0) -> str:
+    """One thread loads `size` bytes, a box at `coordinates` (innermost first); the CTA copies out the `kept` bytes there."""
+    kept = kept or size
     c = ", ".join(map(str, coordinates))
-    return f""" .shared .align 1024 .b8 buf[{max(size, 16)}];
+    return f""" .shared .align 1024 .b8 buf[{max(kept, 16)}];
  .shared .align 8 .b64 bar;
  mov.u32 %r1, buf; mov.u32 %r2, bar; mov.u64 %rd1, map; cvta.param.u64 %rd1, %rd1;
  setp.ne.u32 %p1, %t, 0;
@@ -33,7 +34,7 @@ WAIT:
  @!%p2 bra WAIT;
  mov.u32 %r3, %t;
 COPY:
- setp.ge.u32 %p3, %r3, {size // 4};
+ setp.ge.u32 %p3, %r3, {kept // 4};
  @%p3 bra DONE;
  shl.b32 %r4, %r3, 2; add.u32 %r5, %r1, %r4; ld.shared.b32 %r6, [%r5];
  cvt.u64.u32 %rd2, %r4; add.u64 %rd3, %out, %rd2; st.global.b32 [%rd3], %r6;
@@ -45,8 +46,9 @@ DONE:
 
 def load(run: Any, tensor_map: TensorMap, coordinates: list[int], size: int, **options: Any) -> np.ndarray:
     mode, offsets = options.pop("mode", "tile"), options.pop("offsets", "")
-    out = np.zeros(size, np.uint8)
-    body = loading(len(coordinates), coordinates, size, mode, offsets)
+    kept = options.pop("kept", size)
+    out = np.zeros(kept, np.uint8)
+    body = loading(len(coordinates), coordinates, size, mode, offsets, kept)
     r = run(body, out, tensor_map, parameters=MAP, **options)
     assert r.completed
     assert [str(f) for f in r.findings] == []
@@ -72,7 +74,7 @@ def test_128_byte_swizzle_by_hand(run: Any) -> None:
             assert (got[row, piece ^ row] == a[row, 8 * piece : 8 * piece + 8]).all()
 
 
-@pytest.mark.parametrize("coordinates", [[-4, 3], [60, -2], [121, 61], [128, 0], [-64, 5], [3, 200]])
+@pytest.mark.parametrize("coordinates", [[-8, 3], [56, -2], [120, 61], [128, 0], [-64, 5], [8, 200]])
 @pytest.mark.parametrize("fill", ["zero", "nan"])
 def test_elements_outside_are_filled(run: Any, coordinates: list[int], fill: str) -> None:
     a = np.random.default_rng(0).standard_normal((64, 128)).astype(np.float16)
@@ -84,6 +86,28 @@ def test_elements_outside_are_filled(run: Any, coordinates: list[int], fill: str
             if 0 <= row < 64 and 0 <= column < 128:
                 want[i, j] = a[row, column]
     assert np.array_equal(got, want, equal_nan=True)
+
+
+@pytest.mark.parametrize(("mode", "span"), [("32B", 32), ("64B", 64), ("128B", 128)])
+def test_rows_narrower_than_the_swizzle_lie_its_width_apart(run: Any, mode: str, span: int) -> None:
+    a = np.arange(64 * 128, dtype=np.uint16).reshape(64, 128)
+    got = load(run, TensorMap(a, box=(16, 8), swizzle=mode), [8, 20], 256, kept=16 * span, check=False)
+    rows = unswizzled(got, mode).view(np.uint16).reshape(16, span // 2)
+    assert (rows[:, :8] == a[20:36, 8:16]).all()
+
+
+def test_a_column_that_is_no_multiple_of_16_bytes_is_reported(run: Any) -> None:
+    a = np.zeros((32, 32), np.float32)
+    r = run(loading(2, [2, 3], 512, "tile", ""), np.zeros(512, np.uint8), TensorMap(a, box=(8, 16)), parameters=MAP)
+    assert not r.completed
+    assert [(f.kind, f.message, f.repair) for f in r.findings] == [
+        (
+            "out-of-bounds",
+            "a tensor copy starts at innermost coordinate 2, 8 bytes from the start of its row; "
+            "the GPU takes multiples of 16 bytes",
+            "Start boxes at multiples of 4 elements and leave out what you do not need.",
+        )
+    ]
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])

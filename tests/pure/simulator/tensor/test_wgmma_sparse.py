@@ -95,7 +95,7 @@ def test_layouts_and_transposes(run: Any, swizzle: str, ta: bool, tb: bool) -> N
 def test_widths(run: Any, n: int) -> None:
     got, a, b, r = product(run, "f32", "f16", "f16", n, selector=0, registers=False, swizzle="128B", numerics="exact")
     assert close(got, a @ b.T, 1e-6)
-    assert r.fidelity.notes["sparse f16 tensor cores"][0] == "published model"
+    assert r.fidelity.notes["sparse f16 tensor cores"][0] == "hardware-checked"
 
 
 def test_negation_and_accumulation(run: Any) -> None:

@@ -22,6 +22,7 @@ COMPUTED_TYPES: dict[str, Callable[..., str]] = {}
 
 _TWO = [f"h{x}{y}" for x in range(4) for y in range(4)]
 _FOUR = ["b" + "".join(str(x) for x in digits) for digits in product(range(8), repeat=4)]
+_FOUR.remove("b1024")  # ptxas reads the type .b1024 there
 SELECTORS: dict[str, tuple[str, ...]] = {
     "scalar": ("b0", "b1", "b2", "b3", "h0", "h1"),
     "simd2": tuple(_TWO),

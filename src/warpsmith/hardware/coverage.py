@@ -1,0 +1,113 @@
+"""Which forms of the declarations the captures execute, and which they do not, with the reason.
+
+A form is a mnemonic of a row in which each word and each pair of words occurs (`isa/generate.py`), executable on the
+architecture and modelled by the simulator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import cache
+from typing import TYPE_CHECKING
+
+from warpsmith.assembly.ptx.isa import match, rows
+from warpsmith.assembly.ptx.isa.generate import mnemonics
+from warpsmith.base.arch import parse_arch
+from warpsmith.hardware.machine_capture import machine_programs
+from warpsmith.hardware.machine_case import VERSION
+from warpsmith.hardware.program_capture import programs
+from warpsmith.hardware.scalar_forms import scalar_forms
+from warpsmith.hardware.tensor_families import families
+from warpsmith.hardware.tensor_programs import tensor_programs
+from warpsmith.simulator.meanings import registry
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.ptx.isa import Match
+
+__all__ = ["captured_forms", "executable_forms", "listing", "reason", "uncaptured"]
+
+ARCH = "sm_90a"
+_STATEMENT = re.compile(r"(?:^|[;{}:]|@!?%\w+)\s*([a-z][\w.:]*)", re.MULTILINE)
+
+REASONS: tuple[tuple[str, str], ...] = (
+    (r"(bra|brx|call|ret|exit)\b", "control flow: programs with loops execute it; it has no result of its own"),
+    (r"(trap|brkpt)\b", "ends the kernel"),
+    (r"setmaxnreg\b", "needs a kernel built for a count of registers; the attention kernels execute it"),
+    (r"mov\b", "copies registers: every program executes it"),
+    (r"discard\b", "leaves memory undefined"),
+    (r"(ld|st)\..*param", "parameters of functions exist inside calls only"),
+    (r"(isspacep|mapa|getctarank)\b", "32-bit generic addresses, which this architecture has not"),
+    (r"prefetch\..*tensormap", "a hint without a result, of a tensor map"),
+    (r"(cp\.async\.bulk\.tensor|cp\.reduce\.async\.bulk\.tensor|cp\.async\.bulk\.prefetch\.tensor)\b",
+     "the same copy with cache hints, in more dimensions or in another spelling of its mode: one of each kind is captured"),
+    (r"tensormap\.", "writes 128 bytes whose layout was captured from the driver (hardware-capture-tensormap.md)"),
+    (r"griddepcontrol\b", "needs a launch that depends on another"),
+)  # fmt: skip
+"""Pattern of a mnemonic -> why no capture executes it."""
+
+
+def executable_forms(arch: str = ARCH) -> dict[str, list[Match]]:
+    """Return the forms by opcode."""
+    target = parse_arch(arch)
+    out: dict[str, list[Match]] = defaultdict(list)
+    for row in rows():
+        if row.refused or registry.find(row) is None:
+            continue
+        meaning = registry.find(row)
+        for name in mnemonics(row):
+            for m in match(name):
+                exists = all(n.arch is None or n.arch.allows(target) for n in m.needs)
+                engine = meaning is not None and meaning.kind == "control"
+                if m.row is row and exists and (engine or not isinstance(registry.build(m), registry.Refused)):
+                    out[row.opcode].append(m)
+    return out
+
+
+@cache
+def captured_forms(arch: str = ARCH) -> frozenset[str]:
+    """Return the mnemonics that some program of a capture executes."""
+    found = {f.mnemonic for f in scalar_forms(arch)} | {f.mnemonic for f in families(arch)}
+    found |= {name for p in machine_programs() for c in p.cases for name in c.covers}
+    texts = [p.body for p in programs()] + [p.text for p in tensor_programs()]
+    texts += [line for p in machine_programs() for c in p.cases for line in c.lines]
+    for text in texts:
+        found |= set(_STATEMENT.findall(text))
+    return frozenset(found)
+
+
+def reason(m: Match) -> str:
+    """Return why no capture executes a form; "" if there is none."""
+    newest = max((n.ptx or (0, 0) for n in m.needs), default=(0, 0))
+    if newest > VERSION:
+        return f"spelled in PTX {newest[0]}.{newest[1]}, newer than the captured programs ({VERSION[0]}.{VERSION[1]})"
+    return next((why for pattern, why in REASONS if re.match(pattern, m.mnemonic)), "")
+
+
+def uncaptured(arch: str = ARCH) -> dict[str, list[str]]:
+    """Return reason -> the mnemonics that no capture executes; "" for those without a reason."""
+    captured = captured_forms(arch)
+    out: dict[str, list[str]] = defaultdict(list)
+    for forms in executable_forms(arch).values():
+        for m in forms:
+            if m.mnemonic not in captured and m.mnemonic not in out[reason(m)]:
+                out[reason(m)].append(m.mnemonic)
+    return {why: names for why, names in out.items() if names}
+
+
+def listing(arch: str = ARCH) -> str:
+    """Return the page that lists the forms no capture executes, by reason."""
+    executable = {m.mnemonic for forms in executable_forms(arch).values() for m in forms}
+    missing = uncaptured(arch)
+    count = sum(map(len, missing.values()))
+    lines = [
+        "# Forms that no capture executes",
+        "",
+        f"Of {len(executable):,} forms of {arch} (mnemonics in which each word and each pair of words of a declaration",
+        f"occurs), {len(executable) - count:,} are executed by a capture (hardware-capture.md); {count:,} are not: they",
+        "stand here.",
+        "`python -m warpsmith.hardware coverage` writes this page.",
+    ]
+    for why, names in sorted(missing.items()):
+        lines += ["", f"## {why[:1].upper()}{why[1:]}", "", "```", *names, "```"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,148 @@
+"""What the captures of a folder hold, as a table: form or family, vectors, architecture, date, driver."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from warpsmith.hardware.differential_capture import DifferentialCapture
+from warpsmith.hardware.family_capture import FamilyCapture
+from warpsmith.hardware.machine_capture import MachineCapture
+from warpsmith.hardware.random_programs import SLOTS, THREADS
+from warpsmith.hardware.scalar_compare import is_approximate
+from warpsmith.hardware.scalar_store import BLOCK, Capture
+from warpsmith.hardware.tensor_programs import tensor_programs
+
+__all__ = ["Line", "lines", "table"]
+
+
+@final
+@dataclass(slots=True)
+class Line:
+    """Forms of one kind, and how many results of theirs a capture holds."""
+
+    family: str
+    about: dict[str, Any]
+    forms: set[str] = field(default_factory=set[str])
+    results: int = 0
+    note: str = "0"
+    """What of them differs: bit for bit none, but where the note says more."""
+
+
+def _scalar(path: Path) -> Iterator[Line]:
+    capture = Capture.read(path)
+    found: dict[str, Line] = {}
+    for c in capture.items:
+        opcode = c.form.mnemonic.partition(".")[0]
+        kind = f"`{opcode}` (approximate, f64)" if is_approximate(c.form) else f"`{opcode}`"
+        line = found.setdefault(kind, Line(kind, capture.about))
+        line.forms.add(c.form.key)
+        line.results += sum(len(e) for e in c.edges) + sum(BLOCK * len(h) for h in c.hashes)
+        if is_approximate(c.form):
+            line.note = "within 1 ulp"
+    yield from (found[k] for k in sorted(found))
+
+
+def _families(path: Path) -> Iterator[Line]:
+    capture = FamilyCapture.read(path)
+    found: dict[str, Line] = {}
+    for c in capture.items:
+        f = c.family
+        words = f.mnemonic.split(".")
+        head = "wgmma" if f.wgmma else "mma"
+        shape = "" if f.wgmma else f" m{f.size[0]}n{f.size[1]}k{f.size[2]}"
+        sparse = ".sp" if f.sparse else ""
+        kind = f"`{head}{sparse}{shape} {'.'.join(w for w in words if w in f.types)}`"
+        line = found.setdefault(kind, Line(kind, capture.about))
+        line.forms.add(f.key)
+        line.results += f.ctas * f.words_out * (2 if f.types[0] == "f16" else 1)
+    yield from (found[k] for k in sorted(found))
+
+
+def _machine(path: Path) -> Iterator[Line]:
+    capture = MachineCapture.read(path)
+    found: dict[str, Line] = defaultdict(lambda: Line("", capture.about))
+    for c in capture.items:
+        for mnemonics, slots in c.covers:
+            for name in mnemonics:
+                opcode = ".".join(
+                    name.split(".")[: 2 if name.startswith(("mbarrier", "cp", "barrier", "wmma", "fence")) else 1]
+                )
+                line = found[opcode]
+                line.family = f"`{opcode}`"
+                line.forms.add(name)
+                line.results += slots * 2 * THREADS
+    yield from (found[k] for k in sorted(found))
+
+
+def _arrays(path: Path, title: str) -> Iterator[Line]:
+    with np.load(path) as z:
+        arrays = dict(z.items())
+    about = json.loads(str(arrays.pop("about"))) if "about" in arrays else {}
+    line = Line(title, about)
+    for name, values in arrays.items():
+        if name.endswith("#"):
+            line.results += BLOCK * values.size
+        elif f"{name}#" not in arrays:
+            line.results += values.size
+        line.forms.add(name.rpartition("/")[0] or name)
+    yield line
+
+
+def _tensor(path: Path) -> Iterator[Line]:
+    with np.load(path) as z:
+        arrays = dict(z.items())
+    about = json.loads(str(arrays.pop("about"))) if "about" in arrays else {}
+    titles = {
+        "wgmma": "descriptors of `wgmma`",
+        "mma": "fragments of `mma`",
+        "load": "tensor loads",
+        "store": "tensor stores and reductions",
+    }
+    found = {title: Line(title, about) for title in titles.values()}
+    for p in tensor_programs():
+        if p.name in arrays:
+            line = found[titles[p.name.partition(" ")[0].partition(".")[0]]]
+            line.forms.add(p.name)
+            line.results += arrays[p.name].size
+    yield from (x for x in found.values() if x.forms)
+
+
+def _differential(path: Path) -> Iterator[Line]:
+    capture = DifferentialCapture.read(path)
+    line = Line("random straight-line programs", capture.about)
+    line.forms = {str(p.number) for p in capture.programs}
+    line.results = len(capture.programs) * SLOTS * THREADS
+    yield line
+
+
+_TWO_WORDS = ("mbarrier", "cp", "barrier", "wmma", "fence")
+_READERS = {
+    "scalar": _scalar, "families": _families, "machine": _machine, "tensor": _tensor, "differential": _differential,
+    "programs": lambda path: _arrays(path, "warp-level, atomic, carry programs"),
+}  # fmt: skip
+
+
+def lines(folder: Path) -> Iterator[Line]:
+    """Yield the lines of every capture in a folder."""
+    for name in ("scalar", "programs", "machine", "tensor", "families", "differential"):
+        for path in sorted(folder.glob(f"{name}*")):
+            if path.suffix in (".capture", ".npz"):
+                yield from _READERS[name](path)
+
+
+def table(folder: Path) -> str:
+    """Return the table as Markdown."""
+    head = ["| forms of | forms | results | architecture | date | device, driver | differ |", "|---|---|---|---|---|---|---|"]
+    rows = [
+        f"| {x.family} | {len(x.forms):,} | {x.results:,} | {x.about.get('arch', '')} | {x.about.get('date', '')} "
+        f"| {x.about.get('device', '')}, {x.about.get('driver', '')} | {x.note} |"
+        for x in lines(folder)
+    ]
+    return "\n".join([*head, *rows]) + "\n"
