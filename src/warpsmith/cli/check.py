@@ -1,8 +1,10 @@
-"""`warpsmith check`: read PTX, or trace a kernel, and list what is wrong with it; nothing is run."""
+"""`warpsmith check`: read PTX, or trace a kernel, run it under many schedules, and list what is wrong with it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,8 +12,12 @@ from warpsmith.assembly.ptx import parse, parse_file
 from warpsmith.assembly.ptx.check import check
 from warpsmith.assembly.ptx.tree import Instruction, Scope
 from warpsmith.base.errors import CompilationError, InputError, PtxError
+from warpsmith.cli.explore import describe, exploration_json, explore_target, suppressions
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
-from warpsmith.cli.output import finding_json, json_option, print_json, shown
+from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
+from warpsmith.cli.sarif import sarif
+from warpsmith.cli.simulate import ARGUMENTS
+from warpsmith.findings import KINDS
 from warpsmith.toolchain import compile_ptx
 
 if TYPE_CHECKING:
@@ -21,37 +27,95 @@ if TYPE_CHECKING:
     from warpsmith.assembly.ptx.tree import Statement
     from warpsmith.base.errors import Problem
     from warpsmith.base.findings import Finding
+    from warpsmith.simulator.explore import Exploration
 
 __all__ = ["command"]
 
 
-@click.command()
-@click.argument("target", metavar="FILE.ptx|FILE.py:KERNEL")
+@click.command(epilog=ARGUMENTS)
+@click.argument("target", metavar="FILE.ptx|FILE.py:KERNEL", required=False)
 @click.option("-p", "--parameter", "parameters", multiple=True, help="NAME=VALUE, a keyword parameter of a Python kernel.")
 @click.option("--ptxas", "ask_ptxas", is_flag=True, help="Ask ptxas too, and list its notes: spills, setmaxnreg ignored, ...")
+@click.option("-a", "--args", "arguments", multiple=True, help="Arguments to run it with, as of `simulate`.")
+@click.option("--kernel", help="The entry to run, where the file has several.")
+@click.option("--grid", help="CTAs, e.g. 8 or 8,2,1.  [default: 1]")
+@click.option("--block", help="Threads of a CTA, e.g. 256.")
+@click.option("--cluster", help="CTAs of a cluster.")
+@click.option("--shared", type=click.IntRange(min=0), default=0, help="Bytes of dynamic shared memory.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of =normal arrays.")
+@click.option("--numerics", type=click.Choice(["exact", "fast"]), default="exact", show_default=True, help="Of tensor cores.")
+@click.option("--device", help="The GPU to be, e.g. H200.")
+@click.option("--max-steps", type=click.IntRange(min=1), help="Stop a run after so many steps.")
+@click.option("--static", is_flag=True, help="Only read the program; run nothing.")
+@click.option("--schedules", type=click.IntRange(min=0), default=20, show_default=True, help="Schedules besides the fair one.")
+@click.option("--budget", type=click.FloatRange(min=0), default=60, show_default=True, help="Seconds for all of them.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each CPU]")
+@click.option("--suppress", multiple=True, metavar="KIND[@FILE:LINE]=REASON", help="Pass a finding over, and say why.")
+@click.option("--sarif", "sarif_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the findings there, too.")
+@click.option("--explain", metavar="KIND", help="Say what a kind of finding is and how to mend it.")
 @json_option
-def command(*, target: str, parameters: tuple[str, ...], ask_ptxas: bool, as_json: bool) -> int:
-    """Check PTX, or a kernel written in Python, without running it.
+def command(
+    *,
+    target: str | None,
+    parameters: tuple[str, ...],
+    ask_ptxas: bool,
+    arguments: tuple[str, ...],
+    static: bool,
+    schedules: int,
+    budget: float,
+    jobs: int | None,
+    suppress: tuple[str, ...],
+    sarif_file: Path | None,
+    explain: str | None,
+    as_json: bool,
+    **launch: Any,
+) -> int:
+    """Check PTX, or a kernel written in Python: read it, then run it under many schedules.
 
-    Syntax, names, operands and their types, and whether the architecture and PTX version have each instruction. The
-    exit status is 1 if something is wrong.
+    Syntax, names, operands and their types, and whether the architecture and PTX version have each instruction. A
+    kernel whose inputs have fixed shapes, or that is given arguments, is then run on the CPU under fair, adversarial
+    and random schedules, and what they show is listed, that of the smallest failing one first. The exit status is 1 if
+    something is wrong.
     """
+    if explain is not None:
+        return _explain(explain)
+    if target is None:
+        raise click.UsageError("Missing argument 'FILE.ptx|FILE.py:KERNEL'.")
     problems, module = _read(target, parameters)
-    findings = _ask(str(module), target) if ask_ptxas and module and not problems else ()
+    notes = _ask(str(module), target) if ask_ptxas and module and not problems else ()
+    found: Exploration | None = None
+    if module and not problems and not static:
+        found = explore_target(
+            target, arguments, parameters, launch, count=schedules, budget=budget, jobs=jobs or os.cpu_count() or 1,
+            suppress=suppressions(suppress),
+        )  # fmt: skip
+    findings = (*notes, *(found.distinct() if found else ()))
+    if sarif_file is not None:
+        write_whole(sarif_file, sarif(findings, found.suppressed if found else ()))
     count = _instructions([s for f in module.functions() for s in f.body or []]) if module else 0
     if as_json:
         print_json(
             {
                 "instructions": count,
                 "problems": [_problem_json(p) for p in problems],
-                "findings": [finding_json(f) for f in findings],
+                "findings": [finding_json(f) for f in notes],
+                **({"exploration": exploration_json(found)} if found else {}),
             }
         )
     else:
-        for line in (*problems, *map(shown, findings)):
+        for line in (*problems, *map(shown, notes), *(describe(found) if found else ())):
             print(line)
-        print(f"{target}: {_plural(count, 'instruction')}, {_plural(len(problems), 'problem')}")
+        ran = f", {_plural(len(found.runs), 'schedule')}, {_plural(len(found.distinct()), 'finding')}" if found else ""
+        print(f"{target}: {_plural(count, 'instruction')}, {_plural(len(problems), 'problem')}{ran}")
     return 1 if problems or any(f.severity == "error" for f in findings) else 0
+
+
+def _explain(name: str) -> int:
+    kind = KINDS.get(name)
+    if kind is None:
+        raise InputError(f"--explain {name}: no kind of finding is called so; known: {', '.join(KINDS)}")
+    print(f"{kind.name} ({kind.severity})\n  {kind.wrong}\n  {kind.repair}")
+    return 0
 
 
 def _read(target: str, parameters: Sequence[str]) -> tuple[Sequence[Problem], Module | None]:

@@ -30,7 +30,7 @@ _OF_A_STREAM = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, errno.EDQUOT)
 COMMANDS = {
     "demo": "a Hopper attention kernel on the CPU, then a broken barrier",
     "simulate": "run a kernel on the CPU, and say what is wrong with it",
-    "check": "check PTX, or a kernel written in Python, without running it",
+    "check": "read a kernel, run it under many schedules, say what is wrong",
     "compile": "compile PTX, or a kernel written in Python, with ptxas",
     "transpile": "write PTX as Python source of the kernel language",
     "find": "list the cubins and PTX in libraries, archives and wheels",

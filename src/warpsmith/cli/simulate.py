@@ -37,6 +37,7 @@ __all__ = ["command"]
 INTERRUPTED = 130
 _WIDE = 160
 """Columns of a table that goes to a file."""
+SCHEDULES = ("fair", "random", "adversarial")
 ARGUMENTS = """Arguments: a.npy or a.npy:bf16, an array; f32[128x64] or f32[128x64]=normal, an array that is made;
 out:f32[128x64], one with a name; &out+16 or &0+16, a pointer into an array before it; 128, 1.5f or 3:s16, a number;
 {a.npy,3:s32}, a structure; @file, its bytes; map:ARRAY:box=64x64:swizzle=128B, a tensor map.
@@ -54,8 +55,8 @@ Example: warpsmith simulate k.ptx --kernel axpy --grid 4 --block 128 --args x.np
 @click.option(
     "--dynamic-shared", "--shared", "shared", type=click.IntRange(min=0), default=0, help="Bytes of dynamic shared memory."
 )
-@click.option("--schedule", type=click.Choice(["fair", "random"]), default="fair", show_default=True, help="Order of things.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random schedule and of =normal arrays.")
+@click.option("--schedule", type=click.Choice(SCHEDULES), default="fair", show_default=True, help="Order of things.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the schedule and of =normal arrays.")
 @click.option("--numerics", type=click.Choice(["exact", "fast"]), default="exact", show_default=True, help="Of tensor cores.")
 @click.option("--check/--no-check", default=True, show_default=True, help="Look for races, hangs and protocol errors.")
 @click.option("--device", help="The GPU to be, e.g. H200.  [default: by the architecture]")

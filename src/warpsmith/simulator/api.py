@@ -82,7 +82,7 @@ def simulate(
     dynamic_shared: int = 0,
     check: bool = True,
     numerics: Literal["exact", "fast"] = "exact",
-    schedule: Literal["fair", "random"] = "fair",
+    schedule: Literal["fair", "random", "adversarial"] = "fair",
     seed: int = 0,
     device: str | DeviceModel | None = None,
     jobs: int = 1,

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
+from warpsmith.simulator.adversarial import Adversarial
 from warpsmith.simulator.engine import Engine
 from warpsmith.simulator.launch_check import check_shared
 from warpsmith.simulator.lower import lower
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.launch_config import LaunchConfig
     from warpsmith.simulator.memory import GlobalMemory, Space
     from warpsmith.simulator.program import Program
+    from warpsmith.simulator.schedule import Schedule
     from warpsmith.simulator.scope import Symbol
 
     Progress = Callable[[int, int], None]
@@ -94,7 +96,7 @@ class Execution:
         started = time.perf_counter()
         m, config = self.machine, self.launch.config
         m.load(self.program, rows_for(m, self.program, self.shared, self.stop - self.first), self.launch.parameters)
-        schedule = Fair() if config.schedule == "fair" else Random(config.seed)
+        schedule = _schedule(config, m.threads // 32)
         engine = Engine(m, schedule, progress, self.first, self.stop)
         try:
             completed = engine.run()
@@ -105,3 +107,9 @@ class Execution:
         m.counters.blocks_run = engine.steps
         timeline = Timeline(engine.steps, engine.ended_ctas, self.preparing, time.perf_counter() - started)
         return Report(m.findings.list, m.counters, m.fidelity, timeline, completed, m.printed)
+
+
+def _schedule(config: LaunchConfig, warps: int) -> Schedule:
+    if config.schedule == "fair":
+        return Fair()
+    return Random(config.seed) if config.schedule == "random" else Adversarial(config.seed, warps)

@@ -79,8 +79,8 @@ def launch_config(
         raise InputError(f"cluster={shape}: {model.name} has clusters of at most {16 if model.cluster_size > 1 else 1} CTAs")
     if numerics not in ("exact", "fast"):
         raise InputError(f'numerics={numerics!r}: "exact" or "fast"')
-    if schedule not in ("fair", "random"):
-        raise InputError(f'schedule={schedule!r}: "fair" or "random"')
+    if schedule not in ("fair", "random", "adversarial"):
+        raise InputError(f'schedule={schedule!r}: "fair", "random" or "adversarial"')
     dynamic = _whole(dynamic_shared)
     if dynamic is None or dynamic < 0:
         raise InputError(f"dynamic_shared={dynamic_shared!r}: give the bytes of dynamic shared memory")

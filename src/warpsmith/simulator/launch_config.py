@@ -22,7 +22,7 @@ class LaunchConfig:
     dynamic_shared: int = 0
     check: bool = True
     numerics: Literal["exact", "fast"] = "exact"
-    schedule: Literal["fair", "random"] = "fair"
+    schedule: Literal["fair", "random", "adversarial"] = "fair"
     seed: int = 0
     max_steps: int | None = None
     """Blocks that cohorts may run before the launch ends as a livelock."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.machine import Machine
     from warpsmith.simulator.program import Block
 
-__all__ = ["Fair", "Random", "Schedule"]
+__all__ = ["Fair", "Random", "Schedule", "lanes_of", "piece", "take_point"]
 
 QUANTUM = 2048
 """Blocks a cohort may run ahead of others in program order's favour."""
@@ -54,7 +54,7 @@ class Schedule(Protocol):
         ...
 
 
-def _take_point(ready: list[Cohort], chosen: Cohort, blocks: list[Block]) -> Cohort:
+def take_point(ready: list[Cohort], chosen: Cohort, blocks: list[Block]) -> Cohort:
     """Remove from `ready` the cohorts that merge with `chosen`, and return the union.
 
     A cohort that has threads of a warp with an earlier one stays: the earlier threads come first.
@@ -83,14 +83,14 @@ def _behind_another(c: Cohort, ready: list[Cohort], blocks: list[Block]) -> bool
     return any((o.turns // QUANTUM, program_time(blocks, o)) < now for o in others)
 
 
-def _piece(c: Cohort, mask: NDArray[np.bool_]) -> Cohort:
+def piece(c: Cohort, mask: NDArray[np.bool_]) -> Cohort:
     """Return the lanes `mask` of a cohort that is about to run, in the same state."""
     out = c.part(mask)
     out.timed_out, out.released = c.timed_out, c.released
     return out
 
 
-def _lanes_of(c: Cohort, warps: int) -> NDArray[np.bool_]:
+def lanes_of(c: Cohort, warps: int) -> NDArray[np.bool_]:
     """Return the threads `[C, T]` of a cohort's rectangle whose warps are in a bit set as of `Cohort.warp_bits`."""
     c0, c1, t0, t1 = c.rect
     bits = warps >> 32 * c0 & (1 << 32 * (c1 - c0)) - 1
@@ -111,7 +111,7 @@ class Fair:
         if len(ready) == 1:
             return ready.pop()
         chosen = min(ready, key=lambda c: (c.turns // QUANTUM, program_time(blocks, c)))
-        return _take_point(ready, chosen, blocks)
+        return take_point(ready, chosen, blocks)
 
     def polls(self, steps: int) -> bool:
         """Look every so many turns."""
@@ -181,7 +181,7 @@ class Random:
             if (ahead := self._without(ready, chosen, near)) is not None:
                 return ahead
             chosen = first
-        taken = _take_point(ready, chosen, blocks)
+        taken = take_point(ready, chosen, blocks)
         return self._split(ready, taken)
 
     def _without(self, ready: list[Cohort], chosen: Cohort, near: list[Cohort]) -> Cohort | None:
@@ -191,11 +191,11 @@ class Random:
             others |= c.warp_bits() if c is not chosen else 0
         if not chosen.warp_bits() & ~others:
             return None
-        free = chosen.active() & _lanes_of(chosen, ~others)
+        free = chosen.active() & lanes_of(chosen, ~others)
         rest = chosen.active() & ~free
         ready.remove(chosen)
-        ready.append(_piece(chosen, rest))
-        return _piece(chosen, free)
+        ready.append(piece(chosen, rest))
+        return piece(chosen, free)
 
     def _split(self, ready: list[Cohort], c: Cohort) -> Cohort:
         """Now and then let some warps of a cohort go first."""
@@ -212,8 +212,8 @@ class Random:
         rest = active & ~first
         if not first.any() or not rest.any():
             return c
-        ready.append(_piece(c, rest))
-        return _piece(c, first)
+        ready.append(piece(c, rest))
+        return piece(c, first)
 
     def polls(self, steps: int) -> bool:
         """Look with one chance in four: what a completion has released may go on before the next one."""

@@ -63,7 +63,7 @@ BAD = [
     ((), {"kernel": "big", "grid": 3, "cluster": 2}, "grid=(3, 1, 1) is no multiple of cluster=(2, 1, 1); round the grid up"),
     ((), {"kernel": "pair", "grid": 3}, "grid=(3, 1, 1) is no multiple of cluster=(2, 1, 1); round the grid up"),
     ((), {"kernel": "big", "grid": 32, "cluster": 32}, "cluster=(32, 1, 1): H200 has clusters of at most 16 CTAs"),
-    ((), {"kernel": "big", "schedule": "wild"}, 'schedule=\'wild\': "fair" or "random"'),
+    ((), {"kernel": "big", "schedule": "wild"}, 'schedule=\'wild\': "fair", "random" or "adversarial"'),
     ((), {"kernel": "big", "numerics": "rough"}, 'numerics=\'rough\': "exact" or "fast"'),
     ((), {"kernel": "big", "device": "H9000"}, "unknown device 'H9000'; known: V100, T4, A100, RTX3090, Orin, RTX4090, H100, H200, B200, B300, Thor, RTX5090, GB10"),
     ((), {"kernel": "big", "dynamic_shared": -1}, "dynamic_shared=-1: give the bytes of dynamic shared memory"),

@@ -45,6 +45,5 @@ class Columns:
             return f"warp {column // 32} lane {column % 32}"
         column -= self.threads
         if column < self.groups:
-            kind, warp = divmod(column, self.warps)
-            return f"`{_GROUPS[kind].removesuffix('.read')}` of warp {warp}"
-        return "an asynchronous copy"
+            return f"a group of warp {column % self.warps}"
+        return "a copy that signals an mbarrier"

@@ -301,7 +301,11 @@ class RaceWatch:
             repair = "Wait for the operation (its mbarrier phase, or its group), and let all others know by a barrier."
         else:
             text += f", which {who} has {did}; nothing orders the two"
-        related = [Related(f"{other.text} by {who}", other.operation.place)] if other is not None else []
+        related = (
+            [Related(f"{other.short if asynchronous else other.text} by {who}", other.operation.place)]
+            if other is not None
+            else []
+        )
         x.finding(kind, text, lanes=_lanes_of(x, pairs.where, axis, bad), related=related, repair=repair)
 
     def morally_strong(self, rows: Any, other_rows: Any, entries: Entries, strength: int) -> Mask:
@@ -327,7 +331,8 @@ class RaceWatch:
         """Return the instruction and the name of the agent of an entry."""
         row, column = divmod((item >> AGENT) & (AGENTS - 1), self.columns.count)
         cta = "({},{},{})".format(*self.machine.cta_of(row))
-        return self.sites.at(item & 0xFFFF), f"cta {cta} {self.columns.name(column)}"
+        name = self.columns.name(column)
+        return self.sites.at(item & 0xFFFF), f"cta {cta} {name}" if column < self.columns.threads else f"{name} of cta {cta}"
 
     def _address(self, shadow: Shadow, index: int) -> str:
         space = shadow.space

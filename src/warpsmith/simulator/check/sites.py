@@ -42,10 +42,8 @@ class Site(NamedTuple):
     def short(self) -> str:
         """The instruction without its spaces and types, quoted."""
         words = self.operation.text.split(".")
-        end = next(
-            (i for i, w in enumerate(words) if w.partition("::")[0] in ("shared", "global", "sync", "mbarrier") and i), None
-        )
-        return f"`{'.'.join(words[:end])}`"
+        ends = [i for i, w in enumerate(words) if w.partition("::")[0] in ("shared", "global", "sync", "mbarrier")]
+        return f"`{'.'.join(words[: ends[0] if ends and ends[0] else None])}`"
 
 
 def operations_of(program: Program) -> Iterator[Operation]:

@@ -1,0 +1,121 @@
+"""What `warpsmith check` does with a kernel it can run: many schedules, and the smallest that fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warpsmith.assembly.ptx import parse_file
+from warpsmith.base.errors import InputError
+from warpsmith.cli.launch_shape import entry_name, launch_shape
+from warpsmith.cli.load import is_python, load_kernel, parse_parameters
+from warpsmith.cli.output import finding_json, shown
+from warpsmith.cli.values import DTYPES, parse_values
+from warpsmith.simulator import simulate
+from warpsmith.simulator.explore import explore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warpsmith.simulator.explore import Exploration, Launch
+
+__all__ = ["describe", "exploration_json", "explore_target", "suppressions"]
+
+
+def suppressions(texts: Sequence[str]) -> dict[str, str]:
+    """Read `KIND=REASON` and `KIND@FILE:LINE=REASON`."""
+    out: dict[str, str] = {}
+    for text in texts:
+        kind, equals, reason = text.partition("=")
+        if not equals:
+            raise InputError(f"--suppress {text}: write KIND=REASON or KIND@FILE:LINE=REASON")
+        out[kind] = reason
+    return out
+
+
+def explore_target(
+    target: str, arguments: tuple[str, ...], parameters: tuple[str, ...], launch: dict[str, Any], **how: Any
+) -> Exploration | None:
+    """Run a target under many schedules; None: it takes arrays, and none are given. `how` as in `simulator.explore`."""
+    if is_python(target):
+        run = _python(target, arguments, parameters, launch)
+    else:
+        run = _ptx(target, arguments, launch)
+    return None if run is None else explore(run, **how)
+
+
+def _python(
+    target: str, arguments: tuple[str, ...], parameters: tuple[str, ...], launch: dict[str, Any]
+) -> Launch | None:  # fmt: skip
+    kernel = load_kernel(target)
+    if given := [f"--{n}" for n in ("block", "cluster", "shared", "kernel", "grid") if launch.get(n)]:
+        raise InputError(f"{target}: a kernel written in Python states {' and '.join(given)} itself")
+    texts = list(arguments) or _inputs(kernel)
+    if texts is None:
+        return None
+    template, seed = parse_parameters(parameters), launch["seed"]
+
+    def run(*, schedule: str, seed_: int) -> Any:
+        values = parse_values(texts, seed=seed)
+        return kernel.simulate(*(v.argument for v in values), schedule=schedule, seed=seed_, **_options(launch), **template)
+
+    return lambda schedule, seed: run(schedule=schedule, seed_=seed)
+
+
+def _inputs(kernel: Any) -> list[str] | None:
+    """Return arguments for a kernel whose inputs have one shape and an element type of numpy; None: they must be given."""
+    out: list[str] = []
+    for tile in kernel.configuration.in_specs:
+        if tile.dtype.name not in DTYPES or not all(isinstance(d, int) for d in tile.dims):
+            return None
+        out.append(f"{tile.dtype.name}[{'x'.join(map(str, tile.dims))}]=normal")
+    return out if out or kernel.configuration.out_specs else None
+
+
+def _ptx(target: str, arguments: tuple[str, ...], launch: dict[str, Any]) -> Launch | None:
+    if not arguments and not launch.get("block"):
+        return None
+    module = parse_file(target)
+    entry = entry_name(module, launch.get("kernel"), target)
+    shape = launch_shape(module, entry, launch.get("grid") or "1", launch.get("block"), launch.get("cluster"), target)
+
+    def run(schedule: str, seed: int) -> Any:
+        values = parse_values(arguments, seed=launch["seed"])
+        return simulate(
+            module, kernel=entry, args=[v.argument for v in values], dynamic_shared=launch.get("shared") or 0,
+            schedule=schedule, seed=seed, **shape, **_options(launch),  # pyright: ignore[reportArgumentType]
+        )  # fmt: skip
+
+    return run
+
+
+def _options(launch: dict[str, Any]) -> dict[str, Any]:
+    return {n: launch[n] for n in ("device", "numerics", "max_steps") if launch.get(n) is not None}
+
+
+def describe(found: Exploration) -> list[str]:
+    """Return the lines that tell what was found: the smallest failing run, what others add, what is passed over."""
+    lines: list[str] = []
+    smallest = found.smallest
+    if smallest is None:
+        lines += [str(shown(f)) for f in found.distinct()]
+    else:
+        failing = sum(bool(r.errors) for r in found.runs)
+        lines.append(
+            f"{failing} of {len(found.runs)} schedules fail; the smallest is {smallest.name} ({smallest.steps:,} steps)"
+        )
+        lines += [str(shown(f)) for f in found.distinct()]
+    lines += [f"passed over: {f.kind} at {f.where}: {reason}" for f, reason in ((shown(f), r) for f, r in found.suppressed)]
+    return lines
+
+
+def exploration_json(found: Exploration) -> dict[str, object]:
+    """Return an exploration as plain values."""
+    smallest = found.smallest
+    return {
+        "schedules": [
+            {"schedule": r.name, "completed": r.completed, "steps": r.steps, "errors": len(r.errors)} for r in found.runs
+        ],
+        "smallest": smallest.name if smallest is not None else None,
+        "findings": [finding_json(f) for f in found.distinct()],
+        "suppressed": [{**finding_json(f), "reason": reason} for f, reason in found.suppressed],
+    }

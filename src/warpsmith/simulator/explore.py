@@ -1,0 +1,193 @@
+"""Run a launch under many schedules, in several processes, and keep what was found.
+
+The fair schedule first, then adversarial and random ones in turn. Findings can be passed over by kind, or by kind and place,
+with a written reason.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
+
+from warpsmith.base.errors import InputError
+from warpsmith.findings import KINDS
+
+if TYPE_CHECKING:
+    from warpsmith.base.findings import Finding
+    from warpsmith.simulator.api import SimulationResult
+
+__all__ = ["Exploration", "Run", "Suppressions", "explore", "schedules"]
+
+Launch = Callable[..., "SimulationResult"]
+"""`launch(schedule=…, seed=…)`: runs on fresh arrays and returns the result."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One schedule: what it found."""
+
+    schedule: str
+    seed: int
+    findings: tuple[Finding, ...]
+    completed: bool
+    steps: int
+    """Blocks that were run: how long the way to the findings is."""
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings of severity error."""
+        return tuple(f for f in self.findings if f.severity == "error")
+
+    @property
+    def name(self) -> str:
+        """The schedule as findings name it."""
+        return self.schedule if self.schedule == "fair" else f"{self.schedule} seed {self.seed}"
+
+
+@final
+class Suppressions:
+    """Findings to be passed over: `kind`, or `kind@file.py:12`, and the reason why."""
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        self.reasons = dict(reasons)
+        for key, reason in self.reasons.items():
+            kind, at, place = key.partition("@")
+            if kind not in KINDS:
+                raise InputError(f"suppress: no kind of finding is called {kind!r}; known: {', '.join(KINDS)}")
+            if at and not place.rpartition(":")[2].isdecimal():
+                raise InputError(f"suppress: {key!r}: write a place as FILE:LINE, e.g. {kind}@kernel.py:12")
+            if not reason.strip():
+                raise InputError(f"suppress: say why {key!r} is passed over")
+
+    def reason(self, finding: Finding) -> str | None:
+        """Return why a finding is passed over; None: it is not."""
+        for key, reason in self.reasons.items():
+            kind, at, place = key.partition("@")
+            if kind != finding.kind:
+                continue
+            if not at:
+                return reason
+            file, _, line = place.rpartition(":")
+            where = finding.where
+            if where is not None and where.line == int(line) and (where.file == file or where.file.endswith("/" + file)):
+                return reason
+        return None
+
+
+@final
+@dataclass(slots=True)
+class Exploration:
+    """All runs, in the order of the schedules."""
+
+    runs: list[Run] = field(default_factory=list[Run])
+    suppressed: list[tuple[Finding, str]] = field(default_factory=list["tuple[Finding, str]"])
+    """Findings passed over, each kind and place once, and why."""
+
+    @property
+    def smallest(self) -> Run | None:
+        """The failing run with the shortest way to its findings, of equals the first; None: no run failed."""
+        failing = [r for r in self.runs if r.errors]
+        return min(failing, key=lambda r: r.steps) if failing else None
+
+    def distinct(self) -> list[Finding]:
+        """Return the first finding of each kind at each place, those of the smallest failing run before others."""
+        first = self.smallest
+        ordered = [*([first] if first is not None else []), *self.runs]
+        return list(_distinct(f for r in ordered for f in r.findings))
+
+
+def _distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
+    seen: set[tuple[str, object]] = set()
+    for finding in findings:
+        key = (finding.kind, finding.where if finding.where is not None else finding.message)
+        if key not in seen:
+            seen.add(key)
+            yield finding
+
+
+def schedules(count: int) -> Iterator[tuple[str, int]]:
+    """Yield the fair schedule and `count` others: adversarial and random ones in turn."""
+    yield "fair", 0
+    for i in range(count):
+        yield ("adversarial" if i % 2 == 0 else "random"), i // 2
+
+
+def explore(
+    launch: Launch,
+    *,
+    count: int = 20,
+    budget: float | None = None,
+    jobs: int = 1,
+    suppress: Mapping[str, str] | None = None,
+) -> Exploration:
+    """Run `launch` under the fair schedule and `count` others, until `budget` seconds are over (the fair one always).
+
+    With `jobs` above 1 in so many processes, which must be able to fork (not on Windows). Raise `InputError` for
+    suppressions that make no sense, and whatever the launch raises.
+    """
+    reasons = Suppressions(suppress or {})
+    started = time.monotonic()
+
+    def left() -> float:
+        return float("inf") if budget is None else budget - (time.monotonic() - started)
+
+    order = list(schedules(count))
+    runs = [_run(launch, *order[0])]
+    if jobs > 1 and "fork" in multiprocessing.get_all_start_methods():
+        runs += _in_processes(launch, order[1:], jobs, left)
+    else:
+        for schedule, seed in order[1:]:
+            if left() <= 0:
+                break
+            runs.append(_run(launch, schedule, seed))
+    return _judged(runs, reasons)
+
+
+def _judged(runs: list[Run], reasons: Suppressions) -> Exploration:
+    out = Exploration()
+    passed: list[tuple[Finding, str]] = []
+    for r in runs:
+        kept: list[Finding] = []
+        for f in r.findings:
+            if (reason := reasons.reason(f)) is None:
+                kept.append(f)
+            else:
+                passed.append((f, reason))
+        out.runs.append(Run(r.schedule, r.seed, tuple(kept), r.completed, r.steps))
+    why = {id(f): reason for f, reason in passed}
+    out.suppressed = [(f, why[id(f)]) for f in _distinct(f for f, _ in passed)]
+    return out
+
+
+def _run(launch: Launch, schedule: str, seed: int) -> Run:
+    result = launch(schedule=schedule, seed=seed)
+    return Run(schedule, seed, tuple(result.findings), result.completed, result.timeline.steps)
+
+
+_shared: dict[str, Any] = {}
+"""What forked processes find here: the launch."""
+
+
+def _task(which: tuple[str, int]) -> Run:
+    return _run(_shared["launch"], *which)
+
+
+def _in_processes(launch: Launch, order: list[tuple[str, int]], jobs: int, left: Callable[[], float]) -> list[Run]:
+    """Run schedules in forked processes; what is not done in time is given up."""
+    runs: list[Run] = []
+    _shared["launch"] = launch
+    try:
+        with multiprocessing.get_context("fork").Pool(jobs) as pool:
+            tasks = [pool.apply_async(_task, (which,)) for which in order]
+            for task in tasks:
+                try:
+                    runs.append(task.get(min(max(left(), 0), 1 << 20)))
+                except multiprocessing.TimeoutError:
+                    continue
+    finally:
+        del _shared["launch"]
+    return runs
