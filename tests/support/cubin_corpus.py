@@ -6,6 +6,8 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
+from warpsmith.cubin import decode_payload
+
 DATA = Path(__file__).parents[1] / "data/cubin"
 
 
@@ -20,6 +22,8 @@ def cubins() -> dict[str, bytes]:
 def read_everything(cubin) -> None:
     """Touch all that is read on demand."""
     _ = cubin.arch, cubin.kernels, cubin.tools, cubin.callgraph, cubin.relocations, cubin.compat, cubin.info
+    tables = [cubin.info, cubin.compat, *(f.info for f in cubin.functions.values())]
+    _ = [decode_payload(attribute) for table in tables for attribute in table]
     for function in cubin.functions.values():
         _ = function.code, function.info, function.params, function.constants, function.lines, function.ptx_lines
         _ = function.registers, function.barriers, function.shared, function.stack, function.local, function.is_entry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,13 +39,14 @@ def command(
     Each appears whole or not at all. NAME is the name of the innermost file.
     """
     written: list[dict[str, object]] = []
+    taken: set[str] = set()
     for path in paths:
         for item in chosen(find(path), archs):
             if item.kind not in _SUFFIX or (kind and item.kind != kind) or not _has(item, kernels):
                 continue
             data = item.read()
             output.mkdir(parents=True, exist_ok=True)
-            target = output / _name(item)
+            target = output / _name(item, taken)
             write_whole(target, data)
             written.append(
                 {
@@ -70,9 +72,14 @@ def _has(item: Found, kernels: tuple[str, ...]) -> bool:
     return item.kind == "elf" and any(part in name for name in item.cubin().kernels for part in kernels)
 
 
-def _name(item: Found) -> str:
+def _name(item: Found, taken: set[str]) -> str:
+    """Return a file name that no other item of this run has: members of two folders of an archive may be called alike."""
     stem = re.split(r"[!/]", item.path)[-1] or "data"
-    return f"{stem}.{item.offset:x}.{item.arch or 'ptx'}{_SUFFIX[item.kind]}"
+    base = f"{stem}.{item.offset:x}.{item.arch or 'ptx'}"
+    names = (f"{base}{'' if n == 1 else f'.{n}'}{_SUFFIX[item.kind]}" for n in itertools.count(1))
+    name = next(n for n in names if n not in taken)
+    taken.add(name)
+    return name
 
 
 def _why(archs: tuple[str, ...], kernels: tuple[str, ...], kind: str | None) -> str:

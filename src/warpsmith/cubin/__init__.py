@@ -19,13 +19,15 @@ from warpsmith.cubin.model import Cubin, read_cubin
 from warpsmith.cubin.moves import shifted
 from warpsmith.cubin.notes import Tool
 from warpsmith.cubin.parameters import Parameter
+from warpsmith.cubin.payloads import BarrierUse, Branch, decode_payload
 from warpsmith.cubin.relocations import Relocation, RelocationTable
 from warpsmith.cubin.section import Section
 from warpsmith.cubin.symbols import Symbol, SymbolTable
 
 __all__ = [
-    "EM_CUDA", "MAGIC", "Attribute", "CapsuleWarning", "Cubin", "CubinError", "Found", "Function", "InfoTable", "Line",
-    "Parameter", "Relocation", "RelocationTable", "Section", "Symbol", "SymbolTable", "Tool", "find", "open", "shifted",
+    "EM_CUDA", "MAGIC", "Attribute", "BarrierUse", "Branch", "CapsuleWarning", "Cubin", "CubinError", "Found", "Function",
+    "InfoTable", "Line", "Parameter", "Relocation", "RelocationTable", "Section", "Symbol", "SymbolTable", "Tool",
+    "decode_payload", "find", "open", "shifted",
 ]  # fmt: skip
 
 

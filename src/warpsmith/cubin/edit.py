@@ -49,7 +49,7 @@ def replace_code(cubin: Cubin, text: Section, code: bytes, moves: Moves) -> None
     for section, target in _relocated(cubin):
         changes += _move_relocations(section, target, text, bases, inside, moves)
     changes += _move_debug(cubin, bases, moves)
-    changes.append(lambda: setattr(text, "content", Raw(code)))
+    changes.append(_setter(text.holds(Raw), data=code))
     for change in changes:
         change()
 
@@ -114,7 +114,7 @@ def _move_jump_tables(cubin: Cubin, text: Section, moves: Moves) -> Iterator[Cal
     for place in _table_words(words, records, moves.function, bank.name):
         new[place] = moves.kept(words[place], what)
     rest = bank.data[4 * len(words) :]
-    yield _setter(bank, content=Raw(struct.pack(f"<{len(new)}I", *new) + rest))
+    yield _setter(bank.holds(Raw), data=struct.pack(f"<{len(new)}I", *new) + rest)
 
 
 def _table_words(words: tuple[int, ...], records: list[tuple[int, int, tuple[int, ...]]], function: str, bank: str) -> set[int]:
@@ -194,7 +194,7 @@ def _move_debug(cubin: Cubin, bases: dict[int, int], moves: Moves) -> Iterator[C
                 inner = int.from_bytes(section.data[r.offset : r.offset + 8], "little") if r.addend is None else r.addend
                 places[r.offset] = Place(bases[r.symbol] + inner, bases[r.symbol], implicit)
         data, new_places = move(section.data, places, moves, name)
-        yield _setter(section, content=Raw(data))
+        yield _setter(section.holds(Raw), data=data)
         for r in rows:
             if r.offset in new_places:
                 yield _setter(r, offset=new_places[r.offset])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,13 @@ def test_a_damaged_entry_leaves_no_file(run: Run, tmp_path: Path) -> None:
     assert (got.status, got.out) == (2, "")
     assert got.err == f"warpsmith: error: {tmp_path / 'bad.fatbin'}: LZ4: 5 literal bytes do not fit (byte 0x10)\n"
     assert not Path("out").exists()
+
+
+def test_members_called_alike(run: Run, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "w.whl", "w") as archive:
+        archive.writestr("a/k.cubin", SM80)
+        archive.writestr("b/k.cubin", SM90)
+        archive.writestr("c/k.cubin", SM80)
+    assert run("extract", tmp_path / "w.whl", "-o", "out").status == 0
+    got = {p.name: p.read_bytes() for p in Path("out").iterdir()}
+    assert got == {"k.cubin.0.sm_80.cubin": SM80, "k.cubin.0.sm_90a.cubin": SM90, "k.cubin.0.sm_80.2.cubin": SM80}

@@ -8,7 +8,8 @@ import pytest
 
 from cubin_corpus import cubins, read_everything
 from warpsmith import cubin as ws_cubin
-from warpsmith.cubin import Line, Parameter
+from warpsmith.base.errors import CubinError
+from warpsmith.cubin import Attribute, BarrierUse, Line, Parameter, decode_payload
 from warpsmith.cubin.section import Raw, is_capsule
 
 NAMES = sorted(cubins())
@@ -109,3 +110,36 @@ def test_a_path_is_read(tmp_path) -> None:
     path = tmp_path / "k.cubin"
     path.write_bytes(cubins()["ptxas-13.5-sm_80"])
     assert ws_cubin.open(path).write() == ws_cubin.open(str(path)).write() == path.read_bytes()
+
+
+def test_payloads_by_their_layout() -> None:
+    cubin = ws_cubin.open(cubins()["ptxas-13.5-sm_90a"])
+    info = cubin.functions["branches"].info
+    branches = decode_payload(info.get("INDIRECT_BRANCH_TARGETS"))
+    assert [len(b.targets) for b in branches] == [4, 3]
+    assert all(t % 16 == 0 and t < len(cubin.functions["branches"].code) for b in branches for t in b.targets)
+    assert decode_payload(info.get("EXIT_INSTR_OFFSETS")) == info.get("EXIT_INSTR_OFFSETS").words()
+    assert decode_payload(info.get("KPARAM_INFO")) == Parameter(3, 20, 4)
+    assert decode_payload(info.get("CUDA_API_VERSION")) == 135
+    assert decode_payload(cubin.functions["shares"].info.get("MAX_THREADS")) == (256, 1, 1)
+    symbol, registers = decode_payload(cubin.info.get("REGCOUNT"))
+    assert registers == cubin.functions[cubin.symbols[symbol].name].registers
+    assert decode_payload(Attribute(4, 0x5A, b"\1\2\3")) == b"\1\2\3"
+
+
+def test_barrier_records() -> None:
+    """The bytes are ptxas's for SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR17+0x28020]; the meaning is what cuobjdump prints."""
+    payload = bytes.fromhex("80040000 ff000000 20800200 0a011100".replace(" ", ""))
+    (use,) = decode_payload(Attribute(4, 0x39, payload))
+    assert use == BarrierUse(0x480, "try_wait.parity", 255, 17, 0x28020, 4)
+    with pytest.raises(CubinError) as caught:
+        decode_payload(Attribute(4, 0x39, payload[:-1]))
+    assert str(caught.value) == "MBARRIER_INSTR_OFFSETS has 15 bytes, not a multiple of 16"
+
+
+def test_every_attribute_of_the_corpus_has_its_layout() -> None:
+    for data in cubins().values():
+        cubin = ws_cubin.open(data)
+        for table in (cubin.info, cubin.compat, *(f.info for f in cubin.functions.values())):
+            for attribute in table:
+                decode_payload(attribute)
