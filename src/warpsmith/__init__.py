@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from warpsmith.dsl.arch import detect_arch
     from warpsmith.dsl.differentiable import differentiable_kernel
     from warpsmith.dsl.intrinsic import intrinsic
+    from warpsmith.hardware.against_gpu import simulate
     from warpsmith.kernel import Kernel, kernel
-    from warpsmith.simulator import Debugger, Device, SimulationResult, TensorMap, Watch, ptr, simulate
+    from warpsmith.simulator import Debugger, Device, SimulationResult, TensorMap, Watch, ptr
     from warpsmith.simulator.matrix_descriptor import explain_descriptor
 
 __version__ = "0.1.0"
@@ -51,7 +52,8 @@ _NAMES = {
     "warpsmith.dsl.differentiable": ("differentiable_kernel",),
     "warpsmith.dsl.intrinsic": ("intrinsic",),
     "warpsmith.dsl.kernel": ("Kernel",),
-    "warpsmith.simulator": ("Debugger", "Device", "SimulationResult", "TensorMap", "Watch", "ptr", "simulate"),
+    "warpsmith.hardware.against_gpu": ("simulate",),
+    "warpsmith.simulator": ("Debugger", "Device", "SimulationResult", "TensorMap", "Watch", "ptr"),
     "warpsmith.simulator.matrix_descriptor": ("explain_descriptor",),
 }
 """module -> names it exports; imported when one is first asked for."""

@@ -32,6 +32,7 @@ COMMANDS = {
     "simulate": "run a kernel on the CPU, and say what is wrong with it",
     "check": "read a kernel, run it under many schedules, say what is wrong",
     "compile": "compile PTX, or a kernel written in Python, with ptxas",
+    "launch": "run a kernel on the GPU",
     "transpile": "write PTX as Python source of the kernel language",
     "find": "list the cubins and PTX in libraries, archives and wheels",
     "extract": "write those to files of their own",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,25 +11,23 @@ from rich.console import Console
 
 from warpsmith.assembly.ptx import parse_file
 from warpsmith.base.errors import InputError
+from warpsmith.cli.array_files import chosen_array, parse_output, save_all, save_array, summary
 from warpsmith.cli.counters import counters_json, counters_table, lines_table
 from warpsmith.cli.launch_shape import entry_name, extents, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
-from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
+from warpsmith.cli.output import finding_json, json_option, print_json, shown
 from warpsmith.cli.progress import progress_bar
-from warpsmith.cli.values import DTYPES, parse_values
+from warpsmith.cli.values import parse_values
 from warpsmith.cli.watching import parse_watch
-from warpsmith.simulator import simulate
+from warpsmith.hardware.against_gpu import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from warpsmith.cli.array_files import Named
     from warpsmith.cli.values import Value
     from warpsmith.simulator import SimulationResult
     from warpsmith.simulator.watch import Seen
-
-    Named = tuple[str, NDArray[Any]]
 
 __all__ = ["command"]
 
@@ -61,6 +58,7 @@ Example: warpsmith simulate k.ptx --kernel axpy --grid 4 --block 128 --args x.np
 @click.option("--check/--no-check", default=True, show_default=True, help="Look for races, hangs and protocol errors.")
 @click.option("--device", help="The GPU to be, e.g. H200.  [default: by the architecture]")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes for the grid's CTAs.")
+@click.option("--against-gpu", is_flag=True, help="Run on the GPU too, and compare every bit.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps.")
 @click.option("--lines", is_flag=True, help="Count by source line: bank conflicts, sectors, waits.")
 @click.option("-w", "--watch", multiple=True, metavar="CTA:THREAD:LINE=SHOW", help="Show registers or memory at a line.")
@@ -90,7 +88,7 @@ def command(
     counted. The exit status is 1 if there is a finding of severity error.
     """
     values = parse_values(arguments, seed=seed)
-    wanted = [_output(text) for text in outputs]
+    wanted = [parse_output(text) for text in outputs]
     options = {name: value for name, value in options.items() if value is not None} | {"seed": seed}
     options["watch"] = [parse_watch(text) for text in watch]
     with progress_bar(target) as options["progress"]:
@@ -98,13 +96,14 @@ def command(
             result, arrays = _run_python(target, values, parse_parameters(parameters), options)
         else:
             result, arrays = _run_ptx(target, values, parameters, options)
-    chosen = [(path, _chosen(word, arrays, path)) for word, path in wanted]
+    chosen = [(path, chosen_array(word, arrays, path)) for word, path in wanted]
     for path, array in chosen:
-        _save(path, array)
+        save_array(path, array)
     if folder is not None:
-        _save_all(Path(folder), arrays, result.printed)
+        save_all(Path(folder), arrays, result.printed)
     (_print_json if as_json else _print)(result, arrays)
-    if any(f.severity == "error" for f in result.findings):
+    compared = result.comparison
+    if any(f.severity == "error" for f in result.findings) or (compared is not None and compared.failed):
         return 1
     return 0 if result.completed else INTERRUPTED
 
@@ -138,56 +137,6 @@ def _run_python(
     return result, arrays + [(f"output {i}", a) for i, a in enumerate(result.outputs) if id(a) not in given]
 
 
-def _output(text: str) -> tuple[str, Path]:
-    word, equals, path = text.partition("=")
-    if not equals or not (word.isdecimal() or word.isidentifier()) or not path.endswith(".npy"):
-        raise InputError(f"--output {text}: write N=FILE.npy, N being the array's number from 0, or its name")
-    return word, Path(path)
-
-
-def _chosen(word: str, arrays: list[Named], path: Path) -> NDArray[Any]:
-    """Return the array of a number or a name."""
-    if word.isdecimal() and int(word) < len(arrays):
-        return arrays[int(word)][1]
-    for name, array in arrays:
-        if name == word:
-            return array
-    if word.isdecimal():
-        raise InputError(f"--output {word}={path}: there are {len(arrays)} arrays, numbered from 0")
-    named = ", ".join(name for name, _ in arrays if name.isidentifier()) or "none"
-    raise InputError(f"--output {word}={path}: no array is called {word!r}; names there: {named}")
-
-
-def _save(path: Path, array: NDArray[Any]) -> None:
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    write_whole(path, buffer.getvalue())
-
-
-def _save_all(folder: Path, arrays: list[Named], printed: str) -> None:
-    """Write every array as its name or number, and the text that was printed, if any."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out {folder}: cannot be made a folder: {error.strerror or error}") from None
-    for index, (name, array) in enumerate(arrays):
-        _save(folder / f"{name if name.isidentifier() else index}.npy", array)
-    if printed:
-        write_whole(folder / "printed.txt", printed.encode())
-
-
-def _summary(name: str, array: NDArray[Any]) -> str:
-    """Describe an array in a line: type, shape, range, and how many values are not numbers."""
-    shape = "x".join(map(str, array.shape))
-    if array.size == 0 or not (array.dtype.kind in "biuf" or array.dtype in DTYPES.values()):
-        return f"{name}: {array.dtype}[{shape}]"
-    numbers = array.astype(np.float64)
-    finite = numbers[np.isfinite(numbers)]
-    bad = f", {numbers.size - finite.size} not finite" if finite.size < numbers.size else ""
-    low, high, mean = (finite.min(), finite.max(), finite.mean()) if finite.size else (np.nan,) * 3
-    return f"{name}: {array.dtype}[{shape}] from {low:.6g} to {high:.6g}, mean {mean:.6g}{bad}"
-
-
 def _print(result: SimulationResult, arrays: list[Named]) -> None:
     print(result.printed, end="" if not result.printed or result.printed.endswith("\n") else "\n")
     for finding in result.findings:
@@ -198,13 +147,15 @@ def _print(result: SimulationResult, arrays: list[Named]) -> None:
         why = "did not complete" if result.findings else "was interrupted"
         print(f"the launch {why}; what follows is as far as it came")
     for index, (name, array) in enumerate(arrays):
-        print(f"array {index} {_summary(name, array)}")
+        print(f"array {index} {summary(name, array)}")
     Console().print(counters_table(result.counters))
     if result.counters.lines:
         Console(width=None if Console().is_terminal else _WIDE).print(lines_table(result.counters))
     if result.processes != "one process":
         print(f"ran as {result.processes}")
     print(f"fidelity: {result.fidelity}")
+    if result.comparison is not None:
+        print(result.comparison)
 
 
 def _seen_json(seen: Seen) -> dict[str, object]:
@@ -224,6 +175,7 @@ def _print_json(result: SimulationResult, arrays: list[Named]) -> None:
             "watched": [_seen_json(s) for s in result.watched],
             "arrays": [{"name": n, "dtype": str(a.dtype), "shape": list(a.shape)} for n, a in arrays],
             "processes": result.processes,
+            "comparison": None if result.comparison is None else result.comparison.as_json(),
             "counters": counters_json(result.counters),
             "fidelity": {subject: list(note) for subject, note in result.fidelity.notes.items()},
         }

@@ -4,6 +4,7 @@ a.npy                 an array from a file; `a.npy:bf16` takes its bits as anoth
 f32[128x64]           an array of zeros; `=ones`, `=range`, `=normal` or `=7.5` fill it
 out:f32[128x64]       an array with a name: what `--out DIR` writes it to, and what `&out` means
 &out  &0+16           a pointer into an array given before, by its name or number, 16 elements from its start
+a.npz                 every array of the file, in order: as many arguments (`WARPSMITH_DUMP` writes such files)
 128  0x80  -1  1.5    a number of the parameter's type; 3:s16, 1.5:f32 or 1.5f one of a stated type
 {a.npy,3:s32,1.5f}    a structure: arrays are pointers, numbers state their type, members are laid out as in C
 @blob.bin             the bytes of a file
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import math
 import re
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -87,12 +89,13 @@ class _Reader:
         if colon and name.isidentifier() and name not in (*_MAP_PREFIXES, *DTYPES) and _is_array(rest):
             return self._array(text, name, rest)
         if name in _MAP_PREFIXES:
-            return self._kept(_tensor_map(text, self._next_seed()))
+            return self.keep(_tensor_map(text, self._next_seed()))
         if text.startswith("@"):
             return Value(text, _read(text[1:]))
         return self._array(text, text, text) if _is_array(text) else Value(text, _number(text))
 
-    def _kept(self, value: Value) -> Value:
+    def keep(self, value: Value) -> Value:
+        """Let later pointers name the arrays of a value; return it."""
         self.arrays += value.arrays
         return value
 
@@ -104,7 +107,7 @@ class _Reader:
         if name != text and any(known == name for known, _ in self.arrays):
             raise InputError(f"{text}: two arrays are called {name!r}; give them different names")
         array = _array(written, self._next_seed())
-        return self._kept(Value(text, array, ((name, array),)))
+        return self.keep(Value(text, array, ((name, array),)))
 
     def _structure(self, text: str) -> Value:
         if not text.endswith("}"):
@@ -128,10 +131,30 @@ class _Reader:
         return ptr(found[0], int(offset or 0))
 
 
+def _saved_arrays(path: str) -> list[Value]:
+    """Return the arrays of an .npz file, in order; a key `name:bf16` says the type of the bits."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = {key: file[key] for key in file.files}
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: not a .npz file of numbers: {error}") from None
+    out: list[Value] = []
+    for key, array in found.items():
+        name, _, word = key.partition(":")
+        made = _view(array, path, word) if word else array
+        out.append(Value(f"{path}[{name}]", made, ((name, made),)))
+    return out
+
+
 def parse_values(texts: Sequence[str], *, seed: int = 0) -> list[Value]:
     """Read arguments; each text may hold several, separated by commas; raise `InputError` that shows the ways to write one."""
     reader = _Reader(seed)
-    return [reader.value(part) for text in texts for part in _split(text)]
+    out: list[Value] = []
+    for part in (part for text in texts for part in _split(text)):
+        out += [reader.keep(v) for v in _saved_arrays(part)] if part.endswith(".npz") else [reader.value(part)]
+    return out
 
 
 def parse_value(text: str, *, seed: int = 0) -> Value:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Bound", "bind", "call", "run", "simulate"]
 
 
-_OPTIONS = ("check", "numerics", "schedule", "seed", "device", "jobs", "executor", "max_steps", "progress", "lines", "watch")
+_OPTIONS = (
+    "check", "numerics", "schedule", "seed", "device", "jobs", "executor", "max_steps", "progress", "lines", "watch",
+    "against_gpu",
+)  # fmt: skip
 
 
 @final
@@ -112,7 +115,7 @@ def simulate(kernel: Callee, tensors: Sequence[Any], keywords: Mapping[str, obje
     host = tensors if arrays is None else [_on_host(kernel, arrays, t) for t in tensors]
     options = {n: v for n, v in keywords.items() if n in _OPTIONS}
     bound = bind(kernel, host, {n: v for n, v in keywords.items() if n not in _OPTIONS})
-    result = rooms.simulator().simulate(
+    result = rooms.simulate(
         bound.built.module, kernel=bound.built.name, grid=bound.grid, block=bound.block, cluster=bound.cluster, args=bound.args,
         dynamic_shared=bound.built.dynamic_shared, **options,
     )  # fmt: skip

@@ -121,8 +121,25 @@ def _prepare(kernel: Callee, arrays: Any, tensors: Sequence[Any], call: Keywords
             arrays.allocator(t.resolve_shape(env), element_name(t.dtype), plan.context.device, t.layout is Layout.COL)
             for t in kernel.configuration.out_specs
         )
+    run = plan.run
+    if (folder := rooms.launch("dump").dump_folder()) is not None:
+        run = _dumping(kernel, plan, facts, folder)
     recorded = any(getattr(t, "requires_grad", False) for t in tensors)
-    return Prepared(plan.run, allocators, plan.context.device, kernel.input_count, built, text, recorded)
+    return Prepared(run, allocators, plan.context.device, kernel.input_count, built, text, recorded)
+
+
+def _dumping(
+    kernel: Callee, plan: Any, facts: Sequence[Any], folder: Any
+) -> Callable[[Sequence[int], int, Sequence[Any]], None]:
+    """Return a launch that keeps the inputs first."""
+    names = kernel.tensor_names[: kernel.input_count]
+
+    def run(addresses: Sequence[int], stream: int, values: Sequence[Any]) -> None:
+        now = [f._replace(address=a) for f, a in zip(facts, addresses, strict=False)]
+        plan.dumped = str(rooms.launch("dump").dump_inputs(folder, kernel.__name__, plan.context, names, now))
+        plan.run(addresses, stream, values)
+
+    return run
 
 
 def prepare(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from warpsmith.base.tile import Tile
 
 __all__ = [
-    "arrays_of", "disassemble", "launch", "map_element", "ml_dtypes", "numpy", "pack_value", "simulator", "tensor_map",
+    "arrays_of", "disassemble", "launch", "map_element", "ml_dtypes", "numpy", "pack_value", "simulate", "tensor_map",
     "toolchain",
 ]  # fmt: skip
 
@@ -38,9 +38,9 @@ def ml_dtypes() -> Any:
     return import_module("ml_dtypes")
 
 
-def simulator() -> Any:
-    """Return the simulator."""
-    return import_module("warpsmith.simulator")
+def simulate(module: Any, **options: Any) -> Any:
+    """Run a kernel on the simulator, with `against_gpu` also on the GPU."""
+    return import_module("warpsmith.hardware.against_gpu").simulate(module, **options)
 
 
 def toolchain() -> Any:

@@ -103,9 +103,10 @@ def explain_fault(failure: LaunchError, context: Context) -> LaunchError:
     for plan in plans:
         lines.append(f"  - {plan.function.name}, {plan.shape}")
         lines += [f"      {line}" for line in plan.describe(plan.values).splitlines()]
+        lines += [f"      its inputs: {plan.dumped}"] if plan.dumped else []
     if not plans:
         lines.append("  - none was launched by warpsmith")
-    lines.append("  the context is unusable from now on; start a new process. Arguments are kept with WARPSMITH_DUMP=folder")
+    lines.append("  the context is unusable from now on; start a new process. Its inputs are kept with WARPSMITH_DUMP=folder")
     context.broken = LaunchError("\n".join(lines), failure.code)
     return context.broken
 

@@ -75,7 +75,7 @@ class Plan:
 
     __slots__ = (
         "_arguments", "_constants", "_function", "_launch", "_maps", "_numbers", "_offsets", "_pack", "_pool", "_size",
-        "context", "describe", "function", "shape", "values",
+        "context", "describe", "dumped", "function", "shape", "values",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +84,8 @@ class Plan:
     ) -> None:  # fmt: skip
         """`tensors` is how many addresses `run` is given; `describe(values)` says how to run such a launch on the simulator."""
         self.context, self.function, self.shape, self.describe = context, function, shape, describe
+        self.dumped = ""
+        """Where the inputs of the latest launch were kept."""
         self.values: Sequence[Any] = ()
         """Values of the latest launch."""
         self._arguments = tuple(arguments)

@@ -189,6 +189,8 @@ def write(x: Lanes, at: Located, n: int, values: NDArray[Any], undefined: NDArra
         x.machine.races.store(x, at, n, values)
     if x.machine.traffic is not None:
         x.machine.traffic.store(x, at.space, at.index, n, mask)
+    if x.machine.writers is not None:
+        x.machine.writers.stored(x, at, n)
     if mask is None:
         at.space.write(at.index, n, values)
     else:

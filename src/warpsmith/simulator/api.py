@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.timeline import Timeline
     from warpsmith.simulator.watch import Watch
 
-__all__ = ["LoadedModule", "SimulationResult", "checked", "ptr", "simulate"]
+__all__ = ["LoadedModule", "SimulationResult", "checked", "entry_of", "ptr", "simulate"]
 
 Shape = int | tuple[int, ...]
 
@@ -56,10 +56,13 @@ class SimulationResult:
     """Which processes ran it; where `jobs` were asked for and one did, why."""
     watched: list[Seen] = field(default_factory=list[Seen])
     """What the watch points saw."""
+    comparison: Any = None
+    """With `against_gpu`: a `warpsmith.hardware.against_gpu.Comparison`."""
 
     def __str__(self) -> str:
         head = "completed" if self.completed else "not completed"
-        return "\n".join([f"{head}; {len(self.findings)} findings", *map(str, self.findings)])
+        compared = [] if self.comparison is None else [str(self.comparison)]
+        return "\n".join([f"{head}; {len(self.findings)} findings", *map(str, self.findings), *compared])
 
 
 @final
@@ -105,7 +108,7 @@ def simulate(
     """
     loaded = module if isinstance(module, LoadedModule) else _load(module)
     tree, variables = loaded.tree, loaded.variables
-    entry = _entry(tree, kernel)
+    entry = entry_of(tree, kernel)
     model = _device(device, tree)
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"jobs={jobs!r}: give the number of processes, from 1")
@@ -142,7 +145,8 @@ def checked(module: Module | str) -> Module:
 # --- judging the arguments --------------------------------------------------------------------------------------------
 
 
-def _entry(module: Module, kernel: str | None) -> Function:
+def entry_of(module: Module, kernel: str | None) -> Function:
+    """Return the kernel of that name, or the only one; raise `InputError` naming those there are."""
     entries = [f for f in module.functions() if f.kind == "entry" and f.body is not None]
     names = ", ".join(f.name for f in entries) or "none"
     if kernel is None:

@@ -99,8 +99,9 @@ def as_numpy(value: Any, what: str) -> Any:
 class Arguments:
     """The arguments of a launch, bound to a kernel's parameters."""
 
-    def __init__(self, entry: Function, args: Sequence[Any], memory: GlobalMemory) -> None:
-        self.entry, self.memory = entry, memory
+    def __init__(self, entry: Function, args: Sequence[Any], memory: GlobalMemory, base: int = GLOBAL_BASE) -> None:
+        """`base` is the address of the arena's first byte."""
+        self.entry, self.memory, self.base = entry, memory, base
         self.arrays: list[tuple[Any, int]] = []
         """(array, byte index in the arena) of every array, each once."""
         self.placed: dict[tuple[int, int], int] = {}
@@ -215,7 +216,7 @@ class Arguments:
             self.memory.data[start : start + array.nbytes] = _bytes_of(array)
             self.placed[key] = start
             self.arrays.append((array, start))
-        return self.placed[key] + GLOBAL_BASE
+        return self.placed[key] + self.base
 
     def copy_back(self) -> None:
         """Write global memory back to the arrays that changed."""

@@ -154,6 +154,9 @@ class AsyncQueue:
         else:
             for op in due:
                 op.complete(machine)
+        if machine.writers is not None:
+            for op in due:
+                machine.writers.completed(op, machine)
         if machine.races is not None:
             for e in (e for op in due if not op.followed for e in op.writes):
                 machine.races.forget(e.space, e.start, e.stop)

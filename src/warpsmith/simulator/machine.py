@@ -24,6 +24,7 @@ from warpsmith.simulator.program import Operation
 from warpsmith.simulator.registers import Registers
 from warpsmith.simulator.special import wall_time
 from warpsmith.simulator.traffic import Traffic
+from warpsmith.simulator.write_watch import current_watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +67,8 @@ class Machine:
         self.findings = FindingLog(config.schedule_text)
         self.fidelity = Fidelity()
         self.check = AccessCheck(self)
+        self.writers = current_watch()
+        """Follows who writes a byte of global memory, where that is asked."""
         self.printed: list[str] = []
         """What the kernel's printf wrote, in the order of execution."""
         self.state: dict[str, Any] = {}

@@ -1,6 +1,6 @@
 """Check every launch path on the GPU of this machine: `python -m warpsmith.study.launch_check [GROUP…]`.
 
-Groups: torch, compiled, cupy, interface, jax, faults. Each runs in a process of its own with a time limit; a group whose
+Groups: torch, compiled, cupy, interface, jax, verbs, faults. Each runs in a process of its own with a time limit; a group whose
 package is missing is skipped. Prints a line a check; exits with 1 if one fails.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "run_group"]
 
-GROUPS = ("torch", "compiled", "cupy", "interface", "jax", "faults")
+GROUPS = ("torch", "compiled", "cupy", "interface", "jax", "verbs", "faults")
 _LIMIT_S = 120
 
 

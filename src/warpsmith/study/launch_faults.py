@@ -81,7 +81,7 @@ def unguarded() -> str:
 
 def hang() -> str:
     """A barrier that expects one arrival too many."""
-    return _both("hang", 128, "no answer", 25)
+    return _both("hang", 128, "no answer", 12)
 
 
 CHECKS = [outside, misaligned, unguarded, hang]

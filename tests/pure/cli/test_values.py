@@ -146,3 +146,18 @@ def test_numbers_that_fill() -> None:
     assert parse_value("u64[2]=0xffffffffffffffff").array.tolist() == [2**64 - 1] * 2
     assert np.isinf(parse_value("bf16[2]=-inf").array.astype(np.float32)).all()
     assert parse_value("s16[2]=-3").array.tolist() == [-3, -3]
+
+
+def test_every_array_of_a_file() -> None:
+    np.savez("saved.npz", **{"q:bf16": np.full(2, 0x3F80, np.uint16), "n": np.arange(3)})
+    q, n, number = parse_values(["saved.npz,7"])
+    assert (q.array.dtype.name, q.array.tolist(), q.text) == ("bfloat16", [1.0, 1.0], "saved.npz[q]")
+    assert (n.array.tolist(), number.argument) == ([0, 1, 2], 7)
+
+
+def test_files_that_hold_no_arrays() -> None:
+    Path("text.npz").write_text("hello")
+    for name, said in (("text.npz", "text.npz: not a .npz file of numbers: "), ("none.npz", "none.npz: cannot be read: ")):
+        with pytest.raises(InputError) as caught:
+            parse_values([name])
+        assert str(caught.value).startswith(said)

@@ -92,7 +92,7 @@ FAULT = (
     "  - first, grid (1, 1, 1), block (32, 1, 1)\n"
     "      first.simulate(a)\n"
     "        a  # f32 [4]\n"
-    "  the context is unusable from now on; start a new process. Arguments are kept with WARPSMITH_DUMP=folder"
+    "  the context is unusable from now on; start a new process. Its inputs are kept with WARPSMITH_DUMP=folder"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -178,3 +179,16 @@ def test_a_column_major_tensor_is_the_transpose_of_a_contiguous_one(driver: Reco
     with pytest.raises(InputError, match=r"^columns: argument a has strides \(32, 4\) in bytes; it must be column-major "):
         columns(gpu((4, 8)))
     assert len(driver.launches) == 1
+
+
+def test_inputs_are_kept_on_request(driver: RecordingDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARPSMITH_DUMP", str(tmp_path / "kept"))
+    x = np.arange(64, dtype=np.float32)
+    for factor in (1, 2):
+        scaled(GpuArray(x * factor), gpu((64,)), s=2.0)
+    files = sorted((tmp_path / "kept").glob("*-scaled.npz"))
+    assert [np.load(f)["a"].tolist() for f in files] == [x.tolist(), (2 * x).tolist()]
+    driver.status = [700]
+    with pytest.raises(LaunchError) as caught:
+        scaled(gpu((64,)), gpu((64,)), s=2.0)
+    assert f"      its inputs: {sorted((tmp_path / 'kept').iterdir())[-1]}" in str(caught.value).splitlines()
