@@ -117,6 +117,8 @@ class Trace:
         """Body and end label of the `if_` closed last: what an `else_` may follow."""
         self.files: dict[int, str] = {}
         """Files named by `ptx.file_`."""
+        self.printed_texts: dict[str, str] = {}
+        """Texts of `ptx.printf` → the variables that hold them."""
         self.forced_place: Place | None = None
         """Set by `ptx.loc`."""
         self.wait_map: WaitHook | None = None

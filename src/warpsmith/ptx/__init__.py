@@ -18,6 +18,7 @@ from warpsmith.ptx.matrix import ldmatrix, stmatrix, stmatrix_x4_trans_f32_bf16
 from warpsmith.ptx.parameters import global_ptrs, param
 from warpsmith.ptx.pipe import pipe
 from warpsmith.ptx.pipeline import PipelineState, pipeline
+from warpsmith.ptx.printing import printf
 from warpsmith.ptx.statements import declare, file_, loc, pragma, raw, var
 from warpsmith.ptx.warpgroup import elect_sync, setmaxnreg, setmaxnreg_dec, setmaxnreg_inc
 
@@ -25,7 +26,7 @@ __all__ = [
     "NamedBarrier", "PipelineState", "add", "addr", "and_", "bar", "bra", "cluster", "cp", "ctaid_x", "ctaid_y", "cvt",
     "cvta", "declare", "elect_sync", "else_", "expr", "fence", "file_", "global_ptrs", "if_", "inst", "kloop", "label",
     "ld", "ldmatrix", "loc", "loop", "mad", "mbarrier", "mma", "mov", "mul", "named_barrier", "not_", "or_", "param",
-    "parse", "pipe", "pipeline", "pragma", "range_", "raw", "ret", "scope", "selp", "setmaxnreg", "setmaxnreg_dec",
+    "parse", "pipe", "pipeline", "pragma", "printf", "range_", "raw", "ret", "scope", "selp", "setmaxnreg", "setmaxnreg_dec",
     "setmaxnreg_inc", "setp", "shl", "shr", "special", "sreg", "st", "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub",
     "tma", "to_python", "var", "warp", "wgmma", "xor_",
 ]  # fmt: skip

@@ -9,13 +9,13 @@ import re
 import struct
 from typing import TYPE_CHECKING, final
 
+from warpsmith.base.printf_format import SIZES, SPEC
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["Buffer", "formatted"]
 
-_SPEC = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d*))?(hh|h|ll|l|z|j|t|L)?([diouxXcsfFeEgGaAp%])")
-_SIZES = {"hh": 4, "h": 4, "l": 8, "ll": 8, "z": 8, "j": 8, "t": 8}
 _NARROW = {"hh": 8, "h": 16}
 """Length modifier → bits of the int that count."""
 
@@ -63,7 +63,7 @@ def formatted(text: str, buffer: Buffer, string: Callable[[int], str]) -> str:
             body, padded = _integer(buffer, flags, digits, length or "", kind), digits is None
         return _fill(body, flags, int(width or 0), zeros=padded)
 
-    return _SPEC.sub(one, text)
+    return SPEC.sub(one, text)
 
 
 def _fill(body: str, flags: str, width: int, *, zeros: bool) -> str:
@@ -88,7 +88,7 @@ def _integer(buffer: Buffer, flags: str, digits: int | None, length: str, kind: 
     if kind == "p":
         value = buffer.integer(8, signed=False)
         return f"{value:#x}" if value else "(nil)"
-    value = buffer.integer(_SIZES.get(length, 4), signed=kind in "di")
+    value = buffer.integer(SIZES.get(length, 4), signed=kind in "di")
     if bits := _NARROW.get(length):
         value &= (1 << bits) - 1
         value -= (value >> (bits - 1) << bits) if kind in "di" else 0
