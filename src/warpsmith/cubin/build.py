@@ -240,7 +240,7 @@ def _section_symbol(sections: Sections, name: str) -> int:
 def add_sections(sections: Sections, pieces: list[Piece], target: Target, spec: FunctionSpec) -> None:
     """Add the sections, symbols, attributes and frame of one kernel."""
     add = _Adder(sections, pieces, sections[".shstrtab"].holds(StringTable))
-    parameters = lay_out_parameters(spec.params)
+    parameters = lay_out_parameters(spec.params, target.parameter_base)
     size = max((p.offset + p.size for p in parameters), default=0)
     code = spec.code + _NOP * ((align_up(len(spec.code), _CODE_ALIGNMENT) - len(spec.code)) // len(_NOP))
     text = add(f".text.{spec.name}", T.PROGBITS, Raw(code), flags=_ALLOC | _EXEC, link=3, alignment=_CODE_ALIGNMENT)

@@ -130,6 +130,14 @@ def _table_words(words: tuple[int, ...], records: list[tuple[int, int, tuple[int
         size = len(targets)
         places = [range(i, i + size) for i in range(len(words) - size + 1) if words[i : i + size] == targets]
         free = [p for p in places if not found.issuperset(p)]
+        if size == 1 and not free:  # a branch with one target needs no table (SYNC and the like of sm_50 to sm_62)
+            continue
+        if size == 1:
+            raise CubinError(
+                f"{targets[0]:#x}, the one target of the indirect branch at {users[0]:#x} of {function!r}, stands in {bank}; "
+                "whether that is a table or a constant cannot be told",
+                section=bank,
+            )
         if not places or len(free) > len(users):
             raise CubinError(
                 f"the targets of the indirect branch at {users[0]:#x} of {function!r} stand {len(places)} times in "

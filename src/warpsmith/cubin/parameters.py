@@ -45,10 +45,10 @@ def read_parameters(attributes: Sequence[Attribute]) -> list[Parameter]:
     return sorted(out, key=lambda p: p.ordinal)
 
 
-def lay_out_parameters(sizes: Sequence[int | tuple[int, int]]) -> list[Parameter]:
-    """Place parameters one behind the other. `sizes` holds bytes, or (bytes, alignment).
+def lay_out_parameters(sizes: Sequence[int | tuple[int, int]], base: int) -> list[Parameter]:
+    """Place parameters one behind the other as ptxas does, aligned in the constant bank, where the first may stand at `base`.
 
-    A size alone aligns to itself, at most 8.
+    `sizes` holds bytes, or (bytes, alignment); a size alone aligns to itself, at most to 8.
     """
     out: list[Parameter] = []
     cursor = 0
@@ -58,7 +58,7 @@ def lay_out_parameters(sizes: Sequence[int | tuple[int, int]]) -> list[Parameter
             raise CubinError(
                 f"parameter {ordinal} has {size} bytes aligned to {alignment}; write a size, or (size, power of two)"
             )
-        cursor = align_up(cursor, alignment)
+        cursor = align_up(base + cursor, alignment) - base
         out.append(Parameter(ordinal, cursor, size))
         cursor += size
     return out

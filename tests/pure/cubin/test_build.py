@@ -76,8 +76,8 @@ def test_code_is_padded() -> None:
 
 def test_parameters_are_aligned() -> None:
     function = Cubin.new("sm_90").add_function("k", bytes(16), params=[4, 8, (128, 64), 2], registers=8)
-    assert [(p.offset, p.size) for p in function.params] == [(0, 4), (8, 8), (64, 128), (192, 2)]
-    assert function.info.get("CBANK_PARAM_SIZE").value == 194
+    assert [(p.offset, p.size) for p in function.params] == [(0, 4), (8, 8), (48, 128), (176, 2)]  # bank 0 begins at 0x210
+    assert function.info.get("CBANK_PARAM_SIZE").value == 178
 
 
 def test_refusals() -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from cubin_corpus import cubins
-from moved_code import NOP, rewritten
 from warpsmith import cubin as ws_cubin
 from warpsmith.cubin import CapsuleWarning, Cubin, shifted
-from warpsmith.toolchain import find_tool
+from warpsmith.study.moved_code import NOP, rewritten
+from warpsmith.toolchain import compile_ptx, find_tool
 
 
 def listing(cubin: bytes, folder: Path) -> list[str]:
@@ -65,3 +65,19 @@ def test_built_cubins_are_accepted(arch: str, tmp_path: Path) -> None:
     got = [line for line in listing(ours.write(), tmp_path) if "EXIT" in line or "BAR." in line]
     assert got
     assert len(got) <= len(want)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_120a"])
+def test_parameters_stand_where_ptxas_puts_them(arch: str) -> None:
+    """Sizes and alignments of all kinds; a tensor map is 128 bytes aligned to 64."""
+    sizes = [4, (128, 64), 1, 2, 8, (24, 8), (128, 64), (16, 16), 4]
+    declared = ", ".join(
+        f".param .align {item[1]} .b8 p{i}[{item[0]}]" if isinstance(item, tuple) else f".param .b{8 * item} p{i}"
+        for i, item in enumerate(sizes)
+    )
+    text = f".version 8.8\n.target {arch}\n.address_size 64\n.visible .entry k({declared}) {{ ret; }}\n"
+    theirs = ws_cubin.open(compile_ptx(text).cubin).functions["k"]
+    ours = Cubin.new(arch).add_function("k", theirs.code, params=sizes, registers=theirs.registers)
+    assert ours.params == theirs.params
+    assert ours.info.get("CBANK_PARAM_SIZE").value == theirs.info.get("CBANK_PARAM_SIZE").value
+    assert len(ours.constants[0]) == len(theirs.constants[0])
