@@ -27,28 +27,26 @@ _OVERHEAD = 1.0
 
 
 def plan(c: Config) -> list[list[tuple[int, int]]]:
-    """Return the (head, block of rows) of each CTA, in order: of a few sizes of group the one that ends first."""
-    if c.group:
-        return _plan(c, c.group)
-    most = max(1, min(c.heads, _CACHE // (4 * c.sequence * c.dim)))
-    plans = [_plan(c, group) for group in range(most, max(0, most - 4), -1)]
-    return min(plans, key=lambda p: max(_busy(c, items) for items in p))
+    """Return the (head, block of rows) of each CTA, in order.
 
-
-def _busy(c: Config, items: list[tuple[int, int]]) -> float:
-    return sum(c.tiles_of(block) + _OVERHEAD for _, block in items)
-
-
-def _plan(c: Config, group: int) -> list[list[tuple[int, int]]]:
-    """Plan `group` heads after `group` heads."""
+    Heads come in groups, but the shortest third of the blocks of all heads comes last: small items even out what the last
+    group leaves uneven, and they read few keys.
+    """
+    group = c.group or max(1, _CACHE // (4 * c.sequence * c.dim))
+    short = c.blocks // 3
+    order = [
+        (head, block)
+        for first in range(0, c.heads, group)
+        for block in reversed(range(short, c.blocks))
+        for head in range(first, min(first + group, c.heads))
+    ]
+    order += [(head, block) for block in reversed(range(short)) for head in range(c.heads)]
     free = [(0.0, cta) for cta in range(min(c.items, c.multiprocessors))]
     out: list[list[tuple[int, int]]] = [[] for _ in free]
-    for first in range(0, c.heads, group):
-        for block in reversed(range(c.blocks)):
-            for head in range(first, min(first + group, c.heads)):
-                busy, cta = free[0]
-                out[cta].append((head, block))
-                heapq.heapreplace(free, (busy + c.tiles_of(block) + _OVERHEAD, cta))
+    for head, block in order:
+        busy, cta = free[0]
+        out[cta].append((head, block))
+        heapq.heapreplace(free, (busy + c.tiles_of(block) + _OVERHEAD, cta))
     return out
 
 
