@@ -31,6 +31,8 @@ class RecordingDriver:
         self.status: list[int] = []
         self.fail: dict[str, int] = {}
         self.context = 0
+        self.holder = 0
+        """The device that holds every address."""
         self.functions: dict[int, str] = {}
         self.attributes = dict(ATTRIBUTES)
         self.function_attributes = dict(FUNCTION)
@@ -54,6 +56,9 @@ class RecordingDriver:
 
     def device_name(self, device: int) -> str:
         return "NVIDIA H200"
+
+    def device_of(self, address: int) -> int:
+        return self.holder
 
     def retain_primary(self, device: int) -> int:
         return 1000 + device

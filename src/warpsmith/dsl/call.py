@@ -142,7 +142,7 @@ def call(kernel: Callee, tensors: tuple[Any, ...], keywords: dict[str, Any]) -> 
     if arrays is not None and not arrays.functional:
         if arrays.on_gpu(tensors[0]):
             return launching.launch(kernel, arrays, tensors, keywords, recorded=True)
-        if arrays.recording(tensors):
+        if arrays.recording(tensors) or arrays.abstract(tensors):
             return call_operator(kernel, tensors, keywords)
     return run(kernel, tensors, keywords)
 

@@ -54,6 +54,8 @@ def launch(kernel: Callee, arrays: Any, tensors: tuple[Any, ...], keywords: dict
         key, addresses = arrays.probe(everything)
     except Exception:  # whatever an adapter makes of another library's array
         _check_library(kernel, arrays, everything)
+        if arrays.abstract(tensors):
+            return call_operator(kernel, tensors, keywords)
         raise
     key = arrays, key, call.key, len(tensors)
     entry: Prepared | None = kernel.plans.get(key)
@@ -68,7 +70,11 @@ def launch(kernel: Callee, arrays: Any, tensors: tuple[Any, ...], keywords: dict
     if entry.allocators:
         outputs = [make() for make in entry.allocators]
         addresses[entry.inputs : entry.inputs] = [arrays.address(o) for o in outputs]
-    stream = arrays.stream(entry.device, everything) if call.stream is None else call.stream
+    if call.stream is None:
+        stream = arrays.stream(entry.device, everything)
+    else:
+        stream = call.stream
+        arrays.wait(entry.device, stream, everything)
     entry.run(addresses, stream, call.values)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 

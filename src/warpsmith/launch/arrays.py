@@ -42,6 +42,10 @@ class Arrays(Protocol):
         """Return a key of everything but the addresses that a launch depends on, and the addresses; called for every launch."""
         ...
 
+    def abstract(self, arrays: Sequence[Any]) -> bool:
+        """Say whether an array stands for one that has no data here."""
+        ...
+
     def recording(self, arrays: Sequence[Any]) -> bool:
         """Say whether automatic differentiation records what is done with these arrays."""
         ...
@@ -60,6 +64,10 @@ class Arrays(Protocol):
 
     def stream(self, device: int, arrays: Sequence[Any]) -> int:
         """Return the library's current stream on a device."""
+        ...
+
+    def wait(self, device: int, stream: int, arrays: Sequence[Any]) -> None:
+        """Order a launch in `stream=` after the work that made the arrays, where the library demands it."""
         ...
 
     def to_numpy(self, value: Any) -> Any:

@@ -64,6 +64,10 @@ class Driver(Protocol):
         """Return e.g. `NVIDIA H200`."""
         ...
 
+    def device_of(self, address: int) -> int:
+        """Return the device that holds an address."""
+        ...
+
     def retain_primary(self, device: int) -> int:
         """Return the primary context of a device, retained."""
         ...

@@ -16,6 +16,7 @@ from warpsmith.launch.binding import DriverError, LaunchShape
 
 __all__ = ["CudaDriver", "open_driver"]
 
+_DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 
@@ -69,6 +70,10 @@ class CudaDriver:
     def device_name(self, device: int) -> str:
         """Return the device's name."""
         return _call("cuDeviceGetName", 128, _call("cuDeviceGet", device)).split(b"\0")[0].decode()
+
+    def device_of(self, address: int) -> int:
+        """Return the device that holds an address."""
+        return int(_call("cuPointerGetAttribute", cu.CUpointer_attribute(_DEVICE_ORDINAL), address))
 
     def retain_primary(self, device: int) -> int:
         """Return the primary context."""

@@ -43,6 +43,10 @@ class CupyArrays:
             key += (a.dtype, a.shape, a.strides, memory.device_id, memory.ptr & 15)
         return tuple(key), addresses
 
+    def abstract(self, arrays: Sequence[Any]) -> bool:
+        """Every array has data."""
+        return False
+
     def recording(self, arrays: Sequence[Any]) -> bool:
         """There is no automatic differentiation."""
         return False
@@ -69,6 +73,9 @@ class CupyArrays:
     def stream(self, device: int, arrays: Sequence[Any]) -> int:
         """Return the current stream."""
         return cupy.cuda.get_current_stream(device).ptr
+
+    def wait(self, device: int, stream: int, arrays: Sequence[Any]) -> None:
+        """Leave the order to the caller, as the library's own functions do."""
 
     def to_numpy(self, value: Any) -> Any:
         """Refuse: every array is on a GPU."""

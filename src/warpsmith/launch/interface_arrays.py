@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from warpsmith.base.errors import InputError
 from warpsmith.launch.arrays import ArrayFacts
+from warpsmith.launch.binding import driver
+from warpsmith.launch.context import context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -102,6 +104,10 @@ class InterfaceArrays:
             return True
         return int(value.__dlpack_device__()[0]) in (_CUDA, _CUDA_MANAGED)
 
+    def abstract(self, arrays: Sequence[Any]) -> bool:
+        """Every array has data."""
+        return False
+
     def recording(self, arrays: Sequence[Any]) -> bool:
         """There is no automatic differentiation."""
         return False
@@ -109,8 +115,10 @@ class InterfaceArrays:
     def facts(self, value: Any) -> ArrayFacts:
         """Describe one array."""
         if hasattr(value, "__cuda_array_interface__"):
-            device = int(value.__dlpack_device__()[1]) if hasattr(value, "__dlpack_device__") else 0
-            return facts_of_interface(value.__cuda_array_interface__, device)
+            interface = value.__cuda_array_interface__
+            known = hasattr(value, "__dlpack_device__")
+            device = int(value.__dlpack_device__()[1]) if known else driver().device_of(interface["data"][0])
+            return facts_of_interface(interface, device)
         return _facts_of_dlpack(value)
 
     def probe(self, arrays: Sequence[Any]) -> tuple[Hashable, list[int]]:
@@ -130,17 +138,29 @@ class InterfaceArrays:
 
     def stream(self, device: int, arrays: Sequence[Any]) -> int:
         """Return the stream that the arrays name, the legacy default stream (0) when they name none."""
-        named = {interface.get("stream") for a in arrays if (interface := getattr(a, "__cuda_array_interface__", None))} - {
-            None
-        }
+        named = self._streams(arrays)
         if len(named) > 1:
             raise InputError(
                 f"the arrays belong to different streams ({sorted(named)}); say with stream= which one to launch in"
             )
+        return named.pop() if named else 0
+
+    def wait(self, device: int, stream: int, arrays: Sequence[Any]) -> None:
+        """Let `stream` wait for the streams that the arrays name, as the interface demands of a consumer."""
+        others = self._streams(arrays) - {stream}
+        if others:
+            before = context(device).enter()
+            for other in others:
+                driver().wait_for_stream(stream, other)
+            context(device).leave(before)
+
+    @staticmethod
+    def _streams(arrays: Sequence[Any]) -> set[int]:
+        interfaces = [getattr(a, "__cuda_array_interface__", None) or {} for a in arrays]
+        named: set[Any] = {i.get("stream") for i in interfaces} - {None}
         if 0 in named:
             raise InputError("an array whose __cuda_array_interface__ names stream 0, which its specification forbids")
-        handle = int(named.pop()) if named else 1
-        return 0 if handle == 1 else handle
+        return {0 if s == 1 else int(s) for s in named}
 
     def to_numpy(self, value: Any) -> Any:
         """Return a numpy view of an array in the host's memory; loaded by `as_numpy` of the simulator."""

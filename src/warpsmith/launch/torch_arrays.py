@@ -78,6 +78,10 @@ class TorchArrays:
             key += tuple(None if c else t.stride() for c, t in zip(contiguous, arrays, strict=True))
         return key, addresses
 
+    def abstract(self, arrays: Sequence[Any]) -> bool:
+        """Say whether a tensor is of a class of its own, such as torch's fake tensors: those have no data, or not here."""
+        return any(isinstance(t, torch.Tensor) and type(t) not in (torch.Tensor, torch.nn.Parameter) for t in arrays)
+
     def recording(self, arrays: Sequence[Any]) -> bool:
         """Say whether autograd records what is done with these tensors."""
         return torch.is_grad_enabled() and any(isinstance(t, torch.Tensor) and t.requires_grad for t in arrays)
@@ -112,6 +116,9 @@ class TorchArrays:
     def differentiate(self, pair: Any, tensors: Sequence[Any]) -> Any:
         """Call a pair of kernels, recorded by autograd."""
         return adapter("torch op").differentiate(pair, *tensors)
+
+    def wait(self, device: int, stream: int, arrays: Sequence[Any]) -> None:
+        """Leave the order to the caller, as the library's own functions do."""
 
     def to_numpy(self, value: Any) -> Any:
         """Return a numpy view of a CPU tensor."""

@@ -15,6 +15,8 @@ from warpsmith import Layout, Tile, kernel, ptx
 from warpsmith.base.errors import InputError, LaunchError
 from warpsmith.base.tensormap import TensorMapFields
 from warpsmith.base.tensormap_bits import encode
+from warpsmith.launch.binding import use_driver
+from warpsmith.launch.context import forget_contexts
 from warpsmith.types import bf16, f16, f32
 
 
@@ -60,6 +62,30 @@ def test_streams_and_attributes(driver: RecordingDriver) -> None:
     assert [(x["shape"].cooperative, x["shape"].programmatic) for x in driver.launches] == [
         (False, False), (False, False), (True, False), (False, True),
     ]  # fmt: skip
+
+
+def test_a_stream_of_the_caller_waits_for_the_arrays_streams(driver: RecordingDriver) -> None:
+    scaled(gpu((32,), stream=5), gpu((32,), stream=7), s=1.0, stream=7)
+    assert [c for c in driver.calls if c[0] == "wait_for_stream"] == [("wait_for_stream", 7, 5)]
+    assert driver.launches[0]["stream"] == 7
+
+
+def test_the_driver_says_where_an_array_without_a_device_is() -> None:
+    class Bare:
+        def __init__(self, array: Any) -> None:
+            self.array = array
+
+        @property
+        def __cuda_array_interface__(self) -> dict[str, Any]:
+            return {"shape": self.array.shape, "typestr": "<f4", "data": (self.array.ctypes.data, False), "version": 2}
+
+    two = RecordingDriver(devices=2)
+    two.sizes["scaled"] = [8, 8, 4]
+    two.holder = 1
+    use_driver(two)
+    forget_contexts()
+    scaled(Bare(np.zeros(32, np.float32)), Bare(np.zeros(32, np.float32)), s=1.0)
+    assert two.launches[0]["context"] == 1001
 
 
 def test_tensor_maps_describe_the_tensors(driver: RecordingDriver) -> None:

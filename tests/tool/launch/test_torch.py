@@ -64,6 +64,13 @@ def test_the_operator_says_its_shapes_without_data() -> None:
     assert (made.shape, made.dtype) == ((96,), torch.float32)
 
 
+def test_fake_tensors_give_fake_tensors() -> None:
+    with torch._subclasses.FakeTensorMode():
+        made = scaled(torch.empty(96), s=2.0)
+    assert type(made).__name__ == "FakeTensor"
+    assert (made.shape, made.dtype) == ((96,), torch.float32)
+
+
 def test_a_kernel_without_a_derivative_refuses_backward() -> None:
     x = ramp().requires_grad_()
     c = scaled(x, s=2.0)
