@@ -12,8 +12,18 @@ from rich.table import Table
 if TYPE_CHECKING:
     from warpsmith.base.source import Place
     from warpsmith.simulator.counters import Counters, Line
+    from warpsmith.simulator.timeline import Timeline
 
-__all__ = ["CLASSES", "by_class", "counters_json", "counters_rows", "counters_table", "lines_table"]
+__all__ = [
+    "CLASSES",
+    "by_class",
+    "counters_json",
+    "counters_rows",
+    "counters_table",
+    "lines_table",
+    "waits_json",
+    "waits_table",
+]
 
 CLASSES: dict[str, frozenset[str]] = {
     "tensor core": frozenset({"wgmma", "mma", "wmma", "tcgen05", "ldmatrix", "stmatrix", "movmatrix"}),
@@ -89,6 +99,24 @@ def lines_table(counters: Counters, title: str = "by source line") -> Table:
             line.global_requests, line.sectors,
         )  # fmt: skip
         table.add_row(str(place), *(f"{n:,}" if n else "" for n in numbers), used)
+    return table
+
+
+def waits_json(timeline: Timeline) -> list[dict[str, object]]:
+    """Return how often and how long each role waited at each instruction as plain values."""
+    return [{**r._asdict(), "place": str(r.place)} for r in timeline.waits_by_site()]
+
+
+def waits_table(timeline: Timeline, title: str = "waits by site and role") -> Table:
+    """Return who waited where: times, and instructions of the clock in all and each time."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("line", no_wrap=True)
+    table.add_column("instruction", no_wrap=True)
+    table.add_column("role", no_wrap=True)
+    for name in ("times", "in all", "each"):
+        table.add_column(name, justify="right")
+    for r in timeline.waits_by_site():
+        table.add_row(str(r.place), r.instruction, r.role, f"{r.times:,}", f"{r.total:,}", f"{r.total / r.times:,.0f}")
     return table
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from warpsmith.assembly.ptx import parse_file
 from warpsmith.base.errors import InputError
 from warpsmith.cli.array_files import chosen_array, parse_output, save_all, save_array, summary
-from warpsmith.cli.counters import counters_json, counters_table, lines_table
+from warpsmith.cli.counters import counters_json, counters_table, lines_table, waits_json, waits_table
 from warpsmith.cli.launch_shape import entry_name, extents, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
 from warpsmith.cli.output import finding_json, json_option, print_json, shown
@@ -61,6 +61,7 @@ Example: warpsmith simulate k.ptx --kernel axpy --grid 4 --block 128 --args x.np
 @click.option("--against-gpu", is_flag=True, help="Run on the GPU too, and compare every bit.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps.")
 @click.option("--lines", is_flag=True, help="Count by source line: bank conflicts, sectors, waits.")
+@click.option("--trace", metavar="FILE.json", help="Write who waited on what as a trace for Perfetto.")
 @click.option("-w", "--watch", multiple=True, metavar="CTA:THREAD:LINE=SHOW", help="Show registers or memory at a line.")
 @click.option("-p", "--parameter", "parameters", multiple=True, help="NAME=VALUE, a keyword parameter of a Python kernel.")
 @click.option(
@@ -78,6 +79,7 @@ def command(
     outputs: tuple[str, ...],
     folder: str | None,
     watch: tuple[str, ...],
+    trace: str | None,
     as_json: bool,
     seed: int,
     **options: Any,
@@ -101,6 +103,8 @@ def command(
         save_array(path, array)
     if folder is not None:
         save_all(Path(folder), arrays, result.printed)
+    if trace is not None:
+        _save_trace(Path(trace), result)
     (_print_json if as_json else _print)(result, arrays)
     compared = result.comparison
     if any(f.severity == "error" for f in result.findings) or (compared is not None and compared.failed):
@@ -137,6 +141,13 @@ def _run_python(
     return result, arrays + [(f"output {i}", a) for i, a in enumerate(result.outputs) if id(a) not in given]
 
 
+def _save_trace(path: Path, result: SimulationResult) -> None:
+    try:
+        result.timeline.save(path)
+    except OSError as error:
+        raise InputError(f"--trace {path}: {error.strerror}") from None
+
+
 def _print(result: SimulationResult, arrays: list[Named]) -> None:
     print(result.printed, end="" if not result.printed or result.printed.endswith("\n") else "\n")
     for finding in result.findings:
@@ -150,7 +161,10 @@ def _print(result: SimulationResult, arrays: list[Named]) -> None:
         print(f"array {index} {summary(name, array)}")
     Console().print(counters_table(result.counters))
     if result.counters.lines:
-        Console(width=None if Console().is_terminal else _WIDE).print(lines_table(result.counters))
+        console = Console(width=None if Console().is_terminal else _WIDE)
+        console.print(lines_table(result.counters))
+        if result.timeline.waits:
+            console.print(waits_table(result.timeline))
     if result.processes != "one process":
         print(f"ran as {result.processes}")
     print(f"fidelity: {result.fidelity}")
@@ -176,6 +190,7 @@ def _print_json(result: SimulationResult, arrays: list[Named]) -> None:
             "arrays": [{"name": n, "dtype": str(a.dtype), "shape": list(a.shape)} for n, a in arrays],
             "processes": result.processes,
             "comparison": None if result.comparison is None else result.comparison.as_json(),
+            "waits": waits_json(result.timeline),
             "counters": counters_json(result.counters),
             "fidelity": {subject: list(note) for subject, note in result.fidelity.notes.items()},
         }

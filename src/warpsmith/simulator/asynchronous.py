@@ -51,6 +51,8 @@ class AsyncOperation:
     """Per space touched: where the first of its extents starts and the last one stops; filled by `issue`."""
     serial: int = -1
     """Order of issue over the whole launch; filled by `issue`."""
+    issued: int = 0
+    """The time of issue; filled by `Lanes.issue`."""
     batch: Hashable = None
     """Equal for what one execution of one instruction issued, for many threads at once; filled by `Lanes.issue`."""
     together: Callable[[Machine, list[AsyncOperation]], None] | None = None
@@ -142,6 +144,7 @@ class AsyncQueue:
         due: list[AsyncOperation] = []
         for op in batch:
             op.done = True
+            machine.recorder.completed(op)
             shared = any(e.space is machine.shared for e in (*op.reads, *op.writes))
             holder = int(machine.row_cta[op.row])
             if not shared or holder in (-1, op.cta) or op.cta == -1:  # else the memory belongs to another CTA by now

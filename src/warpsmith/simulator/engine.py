@@ -39,14 +39,16 @@ _BOUND_LIMIT = 48
 class Parked:
     """A cohort that waits at the end of a block."""
 
-    __slots__ = ("after", "cohort", "condition", "operation", "retry")
+    __slots__ = ("after", "cohort", "condition", "operation", "retry", "since")
 
-    def __init__(self, cohort: Cohort, wait: Wait, operation: Operation) -> None:
+    def __init__(self, cohort: Cohort, wait: Wait, operation: Operation, since: int) -> None:
         self.cohort = cohort
         self.condition: Condition = wait.condition
         self.retry = wait.retry
         self.after = wait.after
         self.operation = operation
+        self.since = since
+        """The time when it began to wait."""
 
 
 @final
@@ -63,6 +65,7 @@ class Engine:
             block.count = len(block.operations) + 1
         self.codes = [BlockCode(b) for b in self.blocks]
         self.runs = [0] * len(self.blocks)
+        machine.recorder.begin(len(self.blocks))
         self.ready: list[Cohort] = []
         self.held: list[Cohort] = []
         """Cohorts before a collective whose other lanes have not come."""
@@ -208,6 +211,7 @@ class Engine:
         for p in self.parked:
             if p.condition.timed:
                 p.cohort.timed_out = True
+                self.machine.recorder.waited(p.cohort, p.operation, p.since)
                 self.ready.append(p.cohort)
         self.parked = [p for p in self.parked if not p.condition.timed]
         return True
@@ -245,9 +249,10 @@ class Engine:
                     return False
                 stay = c.part(rest)
                 self.parked.append(
-                    Parked(stay, self.cut(Wait(p.condition, None, p.retry, p.after), c.rect, stay.rect), p.operation)
+                    Parked(stay, self.cut(Wait(p.condition, None, p.retry, p.after), c.rect, stay.rect), p.operation, p.since)
                 )
                 c = c.part(active)
+        self.machine.recorder.waited(c, p.operation, p.since)
         if not p.retry:
             if p.after is not None:
                 x = self.machine.lanes(c.rect)
@@ -286,6 +291,7 @@ class Engine:
         if cohort.start == 0:
             self.runs[cohort.block] += cohort.warps
             m.instructions_run += block.count
+            m.recorder.runs(cohort)
         if block.operations:
             while at := self.bound(cohort, x)(x):
                 if at < 0:
@@ -346,7 +352,7 @@ class Engine:
         self.machine.counters.waits[operation.opcode] += cohort.warps
         if self.machine.traffic is not None:
             self.machine.traffic.line(operation.place).waits += cohort.warps
-        self.parked.append(Parked(cohort, wait, operation))
+        self.parked.append(Parked(cohort, wait, operation, self.machine.instructions_run))
 
 
 @final

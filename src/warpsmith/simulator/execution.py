@@ -15,7 +15,6 @@ from warpsmith.simulator.memory import SHARED_START
 from warpsmith.simulator.provenance import note_executed
 from warpsmith.simulator.residency import rows_for
 from warpsmith.simulator.schedule import Fair, Random
-from warpsmith.simulator.timeline import Timeline
 from warpsmith.simulator.watch import Watch, insert
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.program import Program
     from warpsmith.simulator.schedule import Schedule
     from warpsmith.simulator.scope import Symbol
+    from warpsmith.simulator.timeline import Timeline
 
     Progress = Callable[[int, int], None]
 
@@ -105,7 +105,9 @@ class Execution:
         m.counters.count_blocks(self.program, engine.runs, lines=config.lines)
         note_executed(m.fidelity, self.program, engine.runs, self.launch.model.arch)
         m.counters.blocks_run = engine.steps
-        timeline = Timeline(engine.steps, engine.ended_ctas, self.preparing, time.perf_counter() - started)
+        for p in engine.parked:  # a deadlock
+            m.recorder.waited(p.cohort, p.operation, p.since)
+        timeline = m.recorder.timeline(engine.steps, engine.ended_ctas, self.preparing, time.perf_counter() - started)
         return Report(m.findings.list, m.counters, m.fidelity, timeline, completed, m.printed)
 
 

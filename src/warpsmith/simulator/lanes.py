@@ -308,5 +308,6 @@ class Lanes:
         if op.place is None:
             op.place = self.place
         op.cta = int(self.machine.row_cta[op.row])
+        op.issued = self.machine.instructions_run
         op.batch = (self.machine.execution, self.op, op.kind)
         self.machine.asynchronous.issue(op)

@@ -21,6 +21,7 @@ from warpsmith.simulator.findings import FindingLog
 from warpsmith.simulator.lanes import Lanes
 from warpsmith.simulator.memory import SHARED_START, Allocation, GlobalMemory, RowMemory, Space
 from warpsmith.simulator.program import Operation
+from warpsmith.simulator.recorder import Recorder
 from warpsmith.simulator.registers import Registers
 from warpsmith.simulator.special import wall_time
 from warpsmith.simulator.traffic import Traffic
@@ -66,6 +67,7 @@ class Machine:
         self.traffic = Traffic(self.counters.lines) if config.lines else None
         self.findings = FindingLog(config.schedule_text)
         self.fidelity = Fidelity()
+        self.recorder = Recorder(self)
         self.check = AccessCheck(self)
         self.writers = current_watch()
         """Follows who writes a byte of global memory, where that is asked."""

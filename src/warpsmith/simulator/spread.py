@@ -175,10 +175,7 @@ def _merged(parts: list[Part], memory: GlobalMemory, whole: Execution, complete:
             fidelity.note(subject, level, sentence)
         for f in p.report.findings:
             findings.setdefault((f.kind, f.where if f.where is not None else f.message), f)
-    lines = [p.report.timeline for p in parts]
-    timeline = Timeline(
-        sum(t.steps for t in lines), sum(t.ended_ctas for t in lines), whole.preparing, sum(t.running for t in lines)
-    )
+    timeline = Timeline.joined([p.report.timeline for p in parts], whole.preparing)
     printed = [text for p in parts for text in p.report.printed]
     completed = complete and all(p.report.completed for p in parts)
     return Report(list(findings.values())[:LIMIT], counters, fidelity, timeline, completed, printed)

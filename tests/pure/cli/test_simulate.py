@@ -242,6 +242,38 @@ def test_lines_are_counted_on_demand(run: Run) -> None:
     ]  # fmt: skip
 
 
+WAITS = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k()
+{
+    .reg .b32 %r<3>; .reg .pred %p<3>;
+    mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 32;
+    @%p0 bra L;
+    bar.sync 0;
+    ret;
+L:  add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra L;
+    bar.sync 0;
+    ret;
+}
+"""
+
+
+def test_waits_are_shown_and_traced(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "waits.ptx").write_text(WAITS)
+    done = run("simulate", "waits.ptx", "--block", "64", "--no-check", "--lines", "--trace", "t.json")
+    assert [line.split()[:5] for line in done.out.splitlines() if "bar.sync" in line] == [
+        ["waits.ptx:9", "bar.sync", "warp", "1", "1"],
+    ]  # fmt: skip
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert [e["name"] for e in events if e["ph"] == "X"] == ["bar.sync"]
+    found = json.loads(run("simulate", "waits.ptx", "--block", "64", "--no-check", "--json").out)["waits"]
+    assert [(w["place"], w["instruction"], w["role"], w["times"]) for w in found] == [("waits.ptx:9", "bar.sync", "warp 1", 1)]
+    why = complaint(run, "waits.ptx", "--block", "64", "--trace", "no/such/t.json")
+    assert why == "--trace no/such/t.json: No such file or directory"
+
+
 def test_watch_points_show_a_thread_at_a_line(run: Run) -> None:
     done = simulate(run, "x.npy,f32[32],32", "--watch", "0:5:add.py:9=%f1,global[%rd4]:f32x2")
     assert "add.py:9: cta (0,0,0) thread 5 before `add.rn.f32`: %f1 = 5.0, global[%rd4]:f32x2 = [5.0, 6.0]\n" in done.out
