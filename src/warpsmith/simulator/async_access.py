@@ -9,7 +9,7 @@ import numpy as np
 
 from warpsmith.base.findings import Related
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
-from warpsmith.simulator.barrier_access import complete_tx, find
+from warpsmith.simulator.barrier_access import complete_tx, find, note_arrivers
 from warpsmith.simulator.check.transit import Issuer
 from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.mbarrier import Arrival
@@ -105,6 +105,7 @@ def watch(x: Lanes, lane: Lane, index: int | None, op: AsyncOperation) -> MBarri
     barrier = find(x, index, lane.mask, "a copy signals")
     if barrier is not None:
         barrier.signals.append((op, barrier.phase))
+        note_arrivers(x, barrier, lane.mask)
         if x.machine.peers is not None:
             x.machine.peers.touch(x, lane.row, barrier.row, lane.mask, barrier)
             x.machine.peers.signal([lane.row], barrier)

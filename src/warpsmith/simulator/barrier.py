@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["COUNT", "Barriers"]
+__all__ = ["COUNT", "Barriers", "Generation"]
 
 COUNT = 16
 _REPAIR = "give every bar.sync and bar.arrive of one use of a barrier the same thread count, a multiple of 32"
@@ -43,6 +43,8 @@ class Barriers:
         """(threads with the predicate, threads) of the last complete generation."""
         self.last: dict[tuple[int, int], tuple[str, Place | None]] = {}
         """(row, barrier) → who arrived last, where."""
+        self.seen: dict[tuple[int, int], dict[tuple[str, Place | None], int]] = {}
+        """(row, barrier) → by instruction, the warps that have ever arrived there, as a bit set."""
 
     def reset(self, rows: NDArray[np.int64]) -> None:
         """Make the barriers of rows fresh."""
@@ -161,11 +163,11 @@ class Barriers:
             if after is not None:
                 after(x)
             return DONE
-        return Wait(_Generation(self, number, rows, before.copy()), passed=passed, retry=False, after=after)
+        return Wait(Generation(self, number, rows, before.copy()), passed=passed, retry=False, after=after)
 
-    def condition(self, number: int, rows: slice, before: NDArray[np.int64]) -> _Generation:
+    def condition(self, number: int, rows: slice, before: NDArray[np.int64]) -> Generation:
         """Return the condition that the generation of a barrier has moved, row by row."""
-        return _Generation(self, number, rows, before)
+        return Generation(self, number, rows, before)
 
     def describe(self, row: int, number: int) -> str:
         """Say how far a barrier is: arrivals, expectation, who is missing."""
@@ -192,7 +194,7 @@ def _cta(m: Machine, row: int) -> str:
 
 
 @final
-class _Generation:
+class Generation:
     """Waits until the generation of a barrier moves, row by row."""
 
     timed = False

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-__all__ = ["arrive", "complete_tx", "expect_tx", "find", "groups", "related", "settled"]
+__all__ = ["arrive", "complete_tx", "expect_tx", "find", "groups", "note_arrivers", "related", "settled"]
 
 
 def groups(x: Lanes, space: str | None, address: NDArray[np.int64], size: int = 8) -> Iterator[tuple[int, Mask]]:
@@ -101,6 +101,7 @@ def arrive(
     states: NDArray[np.uint64] | None = None,
 ) -> None:
     """Count the arrivals of `lanes` (`counts` `[C, T]` each); `tx` bytes are expected first; fill in `states`."""
+    note_arrivers(x, barrier, lanes)
     each = counts[lanes]
     total = int(each.sum())
     threads = threads_text(x, lanes)
@@ -126,6 +127,16 @@ def arrive(
             settled(x.machine, barrier)
     units_of(x.machine).barriers.store(barrier)
     x.machine.memory_version += 1
+
+
+def note_arrivers(x: Lanes, barrier: MBarrier, lanes: Mask) -> None:
+    """Keep who has ever arrived, for the report of a deadlock."""
+    if not x.machine.checking:
+        return
+    known = barrier.arrivers.setdefault((x.op.text, x.place), set())
+    rows, warps = np.nonzero(x.warps(lanes).any(-1))
+    for r, w in zip(rows.tolist(), warps.tolist(), strict=True):
+        known.add((x.c0 + r, x.t0 // 32 + w))
 
 
 def _over(x: Lanes, barrier: MBarrier, lanes: Mask, total: int, limit: int) -> None:

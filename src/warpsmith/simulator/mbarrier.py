@@ -71,6 +71,8 @@ class MBarrier:
     """Operations in flight that will complete transactions here, with the phase in which they were issued."""
     told: NDArray[np.int64] | None = None
     """What the CTAs of a cluster have told each other through this barrier (`check.peers`)."""
+    arrivers: dict[tuple[str, Place | None], set[tuple[int, int]]] = field(default_factory=dict)
+    """(instruction, its line) -> the (row, warp) that have ever arrived by it or issued copies that signal this barrier."""
     column: int = 0
     """Its column in the vector clocks (`check.columns`)."""
     telling: Message | None = None

@@ -22,8 +22,11 @@ def test_the_kernel_is_right_and_its_broken_twin_is_named(run: Run) -> None:
     assert result["counters"]["bytes"]["cp.async.bulk.tensor"] == 2 * 64 * 512 * (2 + 2 * 4)
     (finding,) = result["broken"]["findings"]
     assert finding["kind"] == "deadlock"
-    (producer,) = [r for r in finding["related"] if "phase 0 lacks 8 of 8 arrivals" in r["message"]]
-    assert producer["where"]["file"].endswith("kernels/attention/hopper_producer.py")
+    producer, arrival = finding["related"][:2]  # the root of the chain: whoever never gets a tile back
+    assert "phase 0 lacks 8 of 8 arrivals" in producer["message"]
+    assert finding["where"]["file"].endswith("kernels/attention/hopper_producer.py")
+    assert "should arrive: `mbarrier.arrive.shared::cta.b64` arrives on barriers like it" in arrival["message"]
+    assert arrival["where"]["file"].endswith("kernels/attention/hopper_consumer.py")
     assert result["broken"]["removed"].partition(":")[0].endswith("kernels/attention/hopper_consumer.py")
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpsmith.base.findings import Related
+from warpsmith.simulator.check.wait_graph import root_first, wait_graph
 from warpsmith.simulator.findings import threads_text
 
 if TYPE_CHECKING:
+    from warpsmith.simulator.check.wait_graph import Node
     from warpsmith.simulator.cohort import Cohort
     from warpsmith.simulator.engine import Engine
 
@@ -23,21 +25,19 @@ def _who(engine: Engine, cohort: Cohort) -> str:
 def report_deadlock(engine: Engine) -> None:
     """Report that every thread waits and nothing in flight could release one."""
     m = engine.machine
-    parked = sorted(engine.parked, key=lambda p: (p.cohort.rect[0], p.cohort.rect[2]))
+    nodes = root_first(wait_graph(engine))
     related: list[Related] = []
-    for p in parked:
-        causes = getattr(p.condition, "causes", None)
+    for node in nodes:
+        causes = getattr(node.parked.condition, "causes", None)
         for kind, text, threads, others, mend in causes() if causes is not None else ():
-            m.findings.report(kind, text, p.operation.place, threads, related=tuple(others), repair=mend)
-    for p in parked[:12]:
-        related.append(
-            Related(f"{_who(engine, p.cohort)} at `{p.operation.text}` waits for {p.condition.describe()}", p.operation.place)
-        )
-    if len(parked) > 12:
-        related.append(Related(f"… and {len(parked) - 12} more groups of warps"))
+            m.findings.report(kind, text, node.parked.operation.place, threads, related=tuple(others), repair=mend)
+    for node in nodes[:12]:
+        related += _lines(engine, node)
+    if len(nodes) > 12:
+        related.append(Related(f"… and {len(nodes) - 12} more groups of warps"))
     for op in m.asynchronous.pending[:4]:
         related.append(Related(f"`{op.kind}` is in flight and cannot complete", op.place))
-    warps = sum(p.cohort.warps for p in parked)
+    warps = sum(node.parked.cohort.warps for node in nodes)
     message = (
         f"{warps} warp{'s wait' if warps != 1 else ' waits'} and nothing in flight can release {'them' if warps != 1 else 'it'}"
     )
@@ -46,10 +46,18 @@ def report_deadlock(engine: Engine) -> None:
     repair = (
         "follow the chain: the first barrier or value that nobody will signal any more needs an arrival, or a smaller count"
     )
-    first = parked[0]
+    first = nodes[0].parked
     m.findings.report(
         "deadlock", message, first.operation.place, _who(engine, first.cohort), related=tuple(related), repair=repair, stop=True
     )
+
+
+def _lines(engine: Engine, node: Node) -> list[Related]:
+    """Return who waits for what, and who should signal it."""
+    p = node.parked
+    text = f"{_who(engine, p.cohort)} at `{p.operation.text}` waits for {p.condition.describe()}"
+    out = [Related(text, p.operation.place)]
+    return out + [Related(f"  {line}", place) for line, place in node.lines]
 
 
 def report_livelock(engine: Engine) -> None:

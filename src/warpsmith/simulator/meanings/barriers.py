@@ -78,7 +78,11 @@ def _use(x: Lanes, number: Any, count: Any, waits: bool, votes: Any, result: Any
             x.finding("named-barrier", message, lanes=lanes, repair=_SIZE, stop=True)
             return DONE
         for row in (np.flatnonzero(lanes.any(axis=1)) + x.c0).tolist():
-            x.machine.barriers.last[row, n] = (x.op.text, x.place)
+            key = x.machine.barriers.last[row, n] = (x.op.text, x.place)
+            here = lanes[row - x.c0].reshape(-1, 32).any(axis=1)
+            warps = int.from_bytes(np.packbits(here, bitorder="little").tobytes(), "little")
+            seen = x.machine.barriers.seen.setdefault((row, n), {})
+            seen[key] = seen.get(key, 0) | warps << x.t0 // 32
         x.machine.barriers.arrive(x, n, c, votes, lanes, waits=waits)
     if not waits:
         return DONE

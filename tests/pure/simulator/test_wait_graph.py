@@ -1,0 +1,57 @@
+"""The report of a hang: the root of the chain first, who should arrive, and where that code is. Messages in full."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from warpsmith.simulator import simulate
+
+PIPELINE = (Path(__file__).parent / "mutants" / "kernels" / "pipeline.ptx").read_text()
+ARRIVE = " mbarrier.arrive.shared::cta.b64 _, [%r11];\n"
+WORDS = np.arange(512, dtype=np.uint32)
+
+
+def hang(text: str) -> list[str]:
+    result = simulate(text, grid=1, block=160, args=[WORDS, np.zeros(128, np.uint32)])
+    (finding,) = [f for f in result.findings if f.kind == "deadlock"]
+    return [f"{finding.where}: {finding.message}", *map(str, finding.related)]
+
+
+def test_the_root_of_the_chain_comes_first() -> None:
+    """Nobody gives a stage back: the consumers wait for the producer, the producer for nobody who could."""
+    free, full = "`mbarrier.try_wait.parity.shared::cta.b64`", "mbarrier [0x800] phase 1 lacks 1 of 1 arrivals"
+    assert hang(PIPELINE.replace(ARRIVE, "")) == [
+        "<string>:66: 5 warps wait and nothing in flight can release them",
+        f"<string>:66: cta (0,0,0) warp 4 lanes 0 at {free} waits for mbarrier [0x810] phase 0 lacks 128 of 128 arrivals; "
+        "nobody arrived in it",
+        "<string>:23:   the barrier is shared variable `free`",
+        "<string>:23:   nobody has ever arrived on it, and no instruction is left that could",
+        f"<string>:39: cta (0,0,0) warps 0-3 lanes 0-31 at {free} waits for {full}; nobody arrived in it",
+        "<string>:21:   the barrier is shared variable `full`",
+        "<string>:68:   should arrive: `mbarrier.arrive.expect_tx.shared::cta.b64` has arrived on it in other phases "
+        "(cta (0,0,0) warp 4)",
+        "<string>:71:   should arrive: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes` has arrived on it "
+        "in other phases (cta (0,0,0) warp 4)",
+    ]
+
+
+def test_an_arrival_that_was_not_reached() -> None:
+    """A consumer waits twice: what it should do for the producer stands behind its wait."""
+    again = " @!%p3 bra FULL;\n xor.b32 %r20, %r7, 1;\nAGAIN:\n mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r10], %r20;\n"
+    found = hang(PIPELINE.replace(" @!%p3 bra FULL;\n", again + " @!%p3 bra AGAIN;\n"))
+    assert found[0] == "<string>:43: 5 warps wait and nothing in flight can release them"
+    assert "<string>:51:   should arrive, perhaps: `mbarrier.arrive.shared::cta.b64`, which has never run" in found
+
+
+def test_a_named_barrier_names_who_came_before() -> None:
+    text = (Path(__file__).parent / "mutants" / "kernels" / "ping_pong.ptx").read_text()
+    broken = text.replace(" bar.arrive 2, 128;\n bar.sync 1", " @!%p3 bar.arrive 2, 128;\n bar.sync 1").replace(
+        "READER:\n", "READER:\n setp.gt.u32 %p3, %r5, 0;\n"
+    )
+    result = simulate(broken, grid=1, block=128, args=[np.zeros(64, np.uint32)])
+    (finding,) = [f for f in result.findings if f.kind == "deadlock"]
+    assert any(
+        "should arrive: `bar.arrive` has arrived on it before (cta (0,0,0) warps 2, 3)" in str(r) for r in finding.related
+    )
