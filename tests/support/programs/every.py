@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import zlib
 
-from programs import cute_kernels, nvcc_numbers, nvcc_objects, nvcc_orders, triton_kernels, triton_more
+from programs import (
+    cute_kernels,
+    numba_kernels,
+    nvcc_numbers,
+    nvcc_objects,
+    nvcc_orders,
+    triton_kernels,
+    triton_more,
+    warp_kernels,
+)
 from programs.program import Program
 
 __all__ = ["PROGRAMS", "RUNS", "share", "table"]
 
-_COLLECTIONS = (cute_kernels, nvcc_numbers, nvcc_objects, nvcc_orders, triton_kernels, triton_more)
+_COLLECTIONS = (
+    cute_kernels, numba_kernels, nvcc_numbers, nvcc_objects, nvcc_orders, triton_kernels, triton_more, warp_kernels,
+)  # fmt: skip
 PROGRAMS: list[Program] = [p for collection in _COLLECTIONS for p in collection.PROGRAMS]
 RUNS = [(p, arch) for p in PROGRAMS for arch in p.archs]
 
