@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import random
 import struct
+import zipfile
 from collections.abc import Iterator
 
-from cubin_corpus import read_everything
+from containers import ar, container, entry, host_elf
+from cubin_corpus import cubins, read_everything
 from warpsmith import cubin as ws_cubin
 from warpsmith.base.errors import CapabilityError, CubinError
 
@@ -97,6 +100,19 @@ def mutants(seeds: list[bytes], count: int, seed: int) -> Iterator[bytes]:
             if len(data) > 8:
                 rng.choice(MUTATIONS)(rng, data)
         yield bytes(data)
+
+
+def archive_seeds() -> list[bytes]:
+    """Return wheels packed in the four ways a zip knows, and an `ar` archive."""
+    small = host_elf({".x": container(entry(cubins()["ptxas-13.5-sm_80"][:2000]), entry(b".version 8.0\n", kind=1))})
+    out = [ar({"a.o": small, "a_rather_long_member_name.o": small})]
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", method) as archive:
+            archive.writestr("a/b.so", small)
+            archive.writestr("k.ptx", b".version 8.0\n")
+        out.append(file.getvalue())
+    return out
 
 
 def _named(error: Exception, outcome: str) -> str:

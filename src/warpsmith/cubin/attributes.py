@@ -9,7 +9,7 @@ from typing import final
 
 from warpsmith.base.errors import CubinError, DeclarationError
 
-__all__ = ["COMPAT", "INFO", "Row", "attribute_id", "attribute_name", "attribute_rows"]
+__all__ = ["COMPAT", "INFO", "Row", "attribute_id", "attribute_name", "attribute_rows", "read_rows"]
 
 INFO, COMPAT = "info", "compat"
 LAYOUTS = frozenset(
@@ -28,7 +28,8 @@ LAYOUTS = frozenset(
         "value",
     )
 )
-"""What the last column of the table may say."""
+"""What the column of layouts may say."""
+EVIDENCE = frozenset(("seen", "name", "public"))
 
 
 @final
@@ -45,16 +46,30 @@ class Row:
 
 @cache
 def attribute_rows() -> dict[tuple[str, int], Row]:
-    """Return (table, id) -> row; raise `DeclarationError` where a row contradicts another."""
+    """Return (table, id) -> row of `attributes.txt`."""
+    return read_rows(resources.files("warpsmith.cubin").joinpath("attributes.txt").read_text("utf-8"))
+
+
+def read_rows(text: str) -> dict[tuple[str, int], Row]:
+    """Read a table of attributes; raise `DeclarationError` where a row contradicts the legend or another row."""
     rows: dict[tuple[str, int], Row] = {}
     names: set[tuple[str, str]] = set()
-    for line in resources.files("warpsmith.cubin").joinpath("attributes.txt").read_text("utf-8").splitlines():
+    for number, line in enumerate(text.splitlines(), 1):
         if not line or line.startswith("#"):
             continue
-        table, number, name, layout, evidence = line.split()
-        row = Row(table, int(number, 16), name, layout, evidence)
-        if (table, row.id) in rows or (table, name) in names or layout not in LAYOUTS or table not in (INFO, COMPAT):
-            raise DeclarationError(f"attributes.txt: {line!r} repeats an id or a name, or has an unknown layout")
+        try:
+            table, code, name, layout, evidence = line.split()
+            row = Row(table, int(code, 16), name, layout, evidence)
+        except ValueError:
+            raise DeclarationError(
+                f"attributes.txt:{number}: five columns are needed: table, id, name, layout, evidence"
+            ) from None
+        if table not in (INFO, COMPAT) or layout not in LAYOUTS or evidence not in EVIDENCE or not 0 <= row.id < 256:
+            raise DeclarationError(
+                f"attributes.txt:{number}: the legend does not know the table, id, layout or evidence of {name}"
+            )
+        if (table, row.id) in rows or (table, name) in names:
+            raise DeclarationError(f"attributes.txt:{number}: {name} repeats an id or a name")
         rows[table, row.id] = row
         names.add((table, name))
     return rows

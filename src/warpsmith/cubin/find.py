@@ -10,10 +10,9 @@ from __future__ import annotations
 import io
 import mmap
 import os
-import struct
 import tempfile
 import zipfile
-import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -26,7 +25,7 @@ from warpsmith.cubin.host import containers, elf_size, is_cubin, looks_like_ptx,
 from warpsmith.cubin.model import read_cubin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from warpsmith.cubin.binary import Buffer
     from warpsmith.cubin.fatbin import Entry
@@ -239,35 +238,48 @@ def _is_worth(name: str) -> bool:
     return name.lower().endswith(_WORTH) or ".so." in name.lower()
 
 
+@contextmanager
+def _reading_zip() -> Generator[None]:
+    """Turn what a damaged archive makes `zipfile` raise into an error of ours: it is of a dozen kinds, IndexError too."""
+    try:
+        yield
+    except (CubinError, MemoryError):
+        raise
+    except Exception as error:
+        raise CubinError(f"the zip archive is damaged or of a kind that is not read: {error}") from None
+
+
 def _in_zip(data: Buffer, path: str, depth: int) -> Iterator[Found]:
     if depth >= _NESTED:
         raise CubinError(f"archives are nested more than {_NESTED} deep")
-    try:
-        with zipfile.ZipFile(_View(data)) as archive:
-            for member in archive.infolist():
-                if member.is_dir() or not _is_worth(member.filename):
-                    continue
-                yield from _guarded(_unpack(archive, member), f"{path}!{member.filename}", depth + 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error, OverflowError) as error:
-        raise CubinError(f"the zip archive is damaged or of a kind that is not read: {error}") from None
+    with _reading_zip():
+        archive = zipfile.ZipFile(_View(data))
+        members = [m for m in archive.infolist() if _is_worth(m.filename)]
+    for member in members:
+        yield from _guarded(_unpack(archive, member), f"{path}!{member.filename}", depth + 1)
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Buffer:
     """Unpack a member into a temporary file that is gone when its last entry is."""
     if member.file_size > min(_MEMBER_LIMIT, _MEMBER_RATIO * max(member.compress_size, 1 << 20)):
         raise CubinError(f"member {member.filename!r} claims {member.file_size:,} bytes from {member.compress_size:,}; refused")
-    file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the map below)
     total = 0
-    with archive.open(member) as source:
-        while chunk := source.read(_CHUNK):
+    with tempfile.TemporaryFile() as file:
+        for chunk in _chunks(archive, member):
             total += len(chunk)
             if total > member.file_size:
                 raise CubinError(f"member {member.filename!r} is longer than the {member.file_size:,} bytes it claims")
             file.write(chunk)
-    if not total:
-        file.close()
-        return b""
-    file.flush()
-    view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    file.close()
-    return view
+        file.flush()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if total else b""
+
+
+def _chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    with _reading_zip():
+        source = archive.open(member)
+    while True:
+        with _reading_zip():
+            chunk = source.read(_CHUNK)
+        if not chunk:
+            return
+        yield chunk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_right
 from typing import TYPE_CHECKING, final
 
 from warpsmith.base.errors import CubinError
@@ -165,6 +166,14 @@ class Function:
     def lines(self) -> list[Line]:
         """Source lines of the code (`.debug_line`): from each offset on, up to the next one."""
         return function_lines(self._cubin, self.section, ".debug_line")
+
+    def line_at(self, offset: int) -> Line | None:
+        """Return the source line of the instruction at a byte offset of the code; None before the first line that is known."""
+        if not 0 <= offset < len(self.code):
+            raise CubinError(f"offset {offset:#x} lies outside the {len(self.code)} bytes of code of {self.name!r}")
+        rows = self.lines
+        at = bisect_right([row.offset for row in rows], offset)
+        return rows[at - 1] if at else None
 
     @property
     def ptx_lines(self) -> list[Line]:

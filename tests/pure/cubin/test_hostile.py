@@ -8,7 +8,7 @@ import pytest
 
 from containers import container, entry, host_elf
 from cubin_corpus import DATA, cubins
-from cubin_fuzz import find_mutant, mutants, read_cubin_mutant
+from cubin_fuzz import archive_seeds, find_mutant, mutants, read_cubin_mutant
 from warpsmith import cubin as ws_cubin
 from warpsmith.base.errors import CubinError
 
@@ -157,4 +157,9 @@ def test_a_seeded_share_of_mutated_fat_binaries() -> None:
         host_elf({".nv_fatbin": container(entry(CUBIN))})
     ]
     outcomes = [find_mutant(data) for data in mutants(seeds, 1500, seed=2)]
+    assert {outcomes.count(kind) > 5 for kind in ("refused", "read")} == {True}
+
+
+def test_a_seeded_share_of_mutated_archives() -> None:
+    outcomes = [find_mutant(data) for data in mutants(archive_seeds(), 1500, seed=3)]
     assert {outcomes.count(kind) > 5 for kind in ("refused", "read")} == {True}

@@ -77,6 +77,17 @@ def test_lines() -> None:
     assert {line.line for line in lines} >= {24, 27, 28}
 
 
+def test_the_line_of_an_instruction() -> None:
+    function = ws_cubin.open(cubins()["ptxas-13.5-sm_90a"]).functions["branches"]
+    first, second = function.lines[:2]
+    assert function.line_at(second.offset) == function.line_at(second.offset + 8) == second
+    assert function.line_at(second.offset - 1) == first
+    size = len(function.code)
+    with pytest.raises(CubinError) as caught:
+        function.line_at(size)
+    assert str(caught.value) == f"offset {size:#x} lies outside the {size} bytes of code of 'branches'"
+
+
 @pytest.mark.parametrize(
     ("name", "there"), [("ptxas-13.5-sm_90a", False), ("ptxas-13.5-sm_100a", True), ("ptxas-12.8-sm_120a", True)]
 )
