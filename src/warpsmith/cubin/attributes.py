@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -9,7 +10,7 @@ from typing import final
 
 from warpsmith.base.errors import CubinError, DeclarationError
 
-__all__ = ["COMPAT", "INFO", "Row", "attribute_id", "attribute_name", "attribute_rows", "read_rows"]
+__all__ = ["COMPAT", "INFO", "Row", "attribute_id", "attribute_name", "attribute_rows", "known_id", "read_rows"]
 
 INFO, COMPAT = "info", "compat"
 LAYOUTS = frozenset(
@@ -86,12 +87,18 @@ def attribute_name(table: str, number: int) -> str:
     return row.name if row else f"{number:#04x}"
 
 
-def attribute_id(table: str, name: str) -> int:
-    """Return the id of a name, or of a number written `0x5f`."""
+@cache
+def known_id(table: str, name: str) -> int | None:
+    """Return the id of a name, or of a number written `0x5f`; None for a name that the table does not know."""
     if (found := _numbers().get((table, name))) is not None:
         return found
-    if name.startswith("0x"):
-        return int(name, 16)
+    return int(name, 16) if re.fullmatch(r"0x[0-9a-f]{1,2}", name) else None
+
+
+def attribute_id(table: str, name: str) -> int:
+    """Return the id of a name, or of a number written `0x5f`; raise `CubinError` for a name that the table does not know."""
+    if (found := known_id(table, name)) is not None:
+        return found
     raise CubinError(
         f"there is no attribute {name!r}; `cubin/attributes.txt` lists those that have a name, others are written 0x5f"
     )

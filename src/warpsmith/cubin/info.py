@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from warpsmith.base.errors import CubinError
-from warpsmith.cubin.attributes import INFO, attribute_id, attribute_name
+from warpsmith.cubin.attributes import INFO, attribute_id, attribute_name, known_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,14 +116,14 @@ class InfoTable:
 
     def all(self, name: str) -> list[Attribute]:
         """Return the attributes called `name`, such as `KPARAM_INFO`, in order."""
-        return [a for a in self.attributes if a.name == name]
+        return [a for a in self.attributes if a.id == known_id(a.kind, name)]
 
     def get(self, name: str) -> Attribute | None:
         """Return the first attribute called `name`, or None."""
-        return next((a for a in self.attributes if a.name == name), None)
+        return next((a for a in self.attributes if a.id == known_id(a.kind, name)), None)
 
     def remove(self, name: str) -> int:
         """Remove the attributes called `name`; return how many there were."""
         before = len(self.attributes)
-        self.attributes = [a for a in self.attributes if a.name != name]
+        self.attributes = [a for a in self.attributes if a.id != known_id(a.kind, name)]
         return before - len(self.attributes)

@@ -104,6 +104,8 @@ class Sections:
     """The section table, in its order; index 0 is the null section."""
 
     items: list[Section] = field(default_factory=list)
+    _state: tuple[int, int] = (0, 0)
+    _by_name: dict[str, Section] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -125,7 +127,14 @@ class Sections:
 
     def find(self, name: str) -> Section | None:
         """Return the first section called `name`, or None."""
-        return next((s for s in self.items if s.name == name), None)
+        state = (id(self.items), len(self.items))
+        if self._state != state:
+            self._state = state
+            self._by_name = {s.name: s for s in reversed(self.items)}
+        found = self._by_name.get(name)
+        if found is not None and found.name == name:
+            return found
+        return next((s for s in self.items if s.name == name), None)  # a name was changed since, or there is none
 
     def index(self, section: Section) -> int:
         """Return the section's number."""
