@@ -37,6 +37,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"mov\b", "copies registers: every program executes it"),
     (r"discard\b", "leaves memory undefined"),
     (r"(ld|st)\..*param", "parameters of functions exist inside calls only"),
+    (r"st\.(.*\.)?v8\.", "ptxas 13.0 and 13.5 store one element of it, or none"),
     (r"(isspacep|mapa|getctarank)\b", "32-bit generic addresses, which this architecture has not"),
     (r"prefetch\..*tensormap", "a hint without a result, of a tensor map"),
     (r"(cp\.async\.bulk\.tensor|cp\.reduce\.async\.bulk\.tensor|cp\.async\.bulk\.prefetch\.tensor)\b",

@@ -87,7 +87,7 @@ def _stores() -> Iterator[Case]:
     for row in rows("st"):
         for m in executable(row, "sm_90a"):
             words = m.mnemonic.split(".")
-            if "param" in words or "param::func" in words or words[1] in ("async", "bulk"):
+            if "param" in words or "param::func" in words or words[1] in ("async", "bulk") or "v8" in words:
                 continue
             type_, count, space = _type(m), _count(m), _space(m)
             sources = _sources(type_, count)
@@ -114,7 +114,7 @@ def _exact_registers(type_: str, count: int, name: str, first: int) -> list[str]
         source = f"%x{(first + 3 * k) % 8}"
         other = f"%x{(first + 3 * k + 1) % 8}"
         lines.append({
-            16: f"cvt.u16.u64 %{name}{k}, {source};", 32: f"cvt.u32.u64 %{name}{k}, {source};",
+            16: f"cvt.u16.u64 %{name}{k}, {source};", 32: f"mov.b64 {{%{name}{k}, %g}}, {source};",
             64: f"mov.b64 %{name}{k}, {source};", 128: f"mov.b128 %{name}{k}, {{{source}, {other}}};",
         }[bits])  # fmt: skip
     return lines

@@ -39,6 +39,8 @@ _LOCAL = 64
 _WIDTH = {"h": 16, "r": 32, "d": 64}
 _SMALL_CONSTANTS = ("bfe", "bfi")
 """Opcodes whose positions ptxas limits to 255 when they are constants."""
+_UNGUARDED = ("testp", "set", "setp", "abs", "neg")
+"""Opcodes that are never guarded: ptxas drops the guard of some, and gives NaNs of others another payload under one."""
 _UNSEEDED = ("fns",)
 """Opcodes left out: `fns` compiles to a loop of a thousand instructions."""
 
@@ -192,19 +194,50 @@ def _constant(stream: RandomStream, type_: str) -> str | None:
 def _scalar(stream: RandomStream, form: ScalarForm) -> str:
     """An instruction of the form, with a carry set before and read after where it takes part."""
     match = form.match()
-    carry = form.carry_in or form.carry_out
-    operands = [o for slot in match.operands if (o := _operand(stream, slot, match)) is not None]
-    line = f"{form.mnemonic} {', '.join(operands)};"
+    plain = not (form.carry_in or form.carry_out or match.row.opcode in _UNGUARDED or ".oob" in form.mnemonic)
+    line = f"{form.mnemonic} {', '.join(_operands(stream, match))};"
+    if match.row.opcode in ("shl", "shr") and match.operands[0].type is not None and match.operands[0].type.bits == 64:
+        line = _bounded_shift(stream, line)
     subtracts = form.mnemonic.startswith("sub")
     if form.carry_in:
         source = _register(stream, "r")
         line = f"{'sub' if subtracts else 'add'}.cc.u32 {_register(stream, 'r')}, {source}, {_register(stream, 'r')}; {line}"
     if form.carry_out:
         line += f" {'subc' if subtracts else 'addc'}.u32 {_register(stream, 'r')}, 5, 3;"
-    return line if carry else _guard(stream) + line
+    return _guard(stream) + line if plain else line
 
 
-def _operand(stream: RandomStream, slot: OperandSlot, match: Match) -> str | None:
+def _bounded_shift(stream: RandomStream, line: str) -> str:
+    """Take the amount from an integer instruction: ptxas converts one that a floating instruction made as a number."""
+    head, _, amount = line.removesuffix(";").rpartition(", ")
+    if not amount.startswith("%"):
+        return line
+    made = _register(stream, "r")
+    return f"and.b32 {made}, {amount}, 127; {head}, {made};"
+
+
+def _operands(stream: RandomStream, match: Match) -> list[str]:
+    """Return operands: no register is read twice, and the second factor of f64 is a constant.
+
+    ptxas simplifies what reads a register twice, and chooses which of two factors comes first, which shows in NaNs.
+    """
+    out: list[str] = []
+    read: set[str] = set()
+    double = match.row.opcode in ("mul", "mad", "fma") and match.mnemonic.endswith("f64")
+    for slot in match.operands:
+        if double and slot.name == "b":
+            out.append(stream.choice(_CONSTANTS["f64"]))
+            continue
+        operand = _operand(stream, slot, match)
+        while slot.direction == "read" and slot.kind == "value" and operand.partition(".")[0] in read:
+            operand = _operand(stream, slot, match)
+        if slot.direction == "read" and operand.startswith("%"):
+            read.add(operand.partition(".")[0])
+        out.append(operand)
+    return out
+
+
+def _operand(stream: RandomStream, slot: OperandSlot, match: Match) -> str:
     if slot.kind == "immediate":
         low, high = slot.range or (0, 255)
         return str(stream.choice(slot.choices) if slot.choices else low + stream.below(high - low + 1))
@@ -212,7 +245,9 @@ def _operand(stream: RandomStream, slot: OperandSlot, match: Match) -> str | Non
     if slot.direction == "write":
         first = _register(stream, _bank(slot.type.name, written=True))
         if slot.selectors:
-            return first + stream.choice(("", *(f".{s}" for s in slot.selectors)))
+            # ptxas 13.0 merges a scalar result into the wrong half of h1
+            usable = [s for s in slot.selectors if s != "h1" or match.row.opcode[-1] in "24"]
+            return first + stream.choice(("", *(f".{s}" for s in usable)))
         if slot.pair is None or (slot.pair.optional and (match.mnemonic.endswith((".f16", ".bf16")) or stream.chance(50))):
             return first
         second = _register(stream, "p")
@@ -220,7 +255,11 @@ def _operand(stream: RandomStream, slot: OperandSlot, match: Match) -> str | Non
             second = _register(stream, "p")
         return f"{first}|{second}"
     video = bool(slot.selectors)
-    plain = not (video or slot.register_only or slot.untyped or slot.kind == "predicate" or match.row.opcode.startswith("v"))
+    # ptxas computes approximate functions of constants itself, and rounds them otherwise
+    folded = "approx" in match.mnemonic or ".full" in match.mnemonic
+    plain = not (
+        folded or video or slot.register_only or slot.untyped or slot.kind == "predicate" or match.row.opcode.startswith("v")
+    )
     if plain and stream.chance(10) and (constant := _constant(stream, slot.type.name)) is not None:
         small = match.row.opcode in _SMALL_CONSTANTS and slot.type.name == "u32"
         return stream.choice(_CONSTANTS["16"][:-1]) if small else constant

@@ -358,7 +358,7 @@ def _stores() -> Iterator[TensorProgram]:
     for swizzle in ("32B", "64B", "128B"):
         tensor_map = _map(np.uint16, (32, 128), box=(8, int(swizzle[:-1]) // 2), swizzle=swizzle)
         copy = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group"
-        yield _store(f"swizzle {swizzle}", tensor_map, [8, -2], 8 * int(swizzle[:-1]), copy)
+        yield _store(f"swizzle {swizzle}", tensor_map, [8, 28], 8 * int(swizzle[:-1]), copy)
         small = _map(np.uint16, (32, 128), box=(8, 8), swizzle=swizzle)
         yield _store(f"narrow {swizzle}", small, [120, 3], 8 * int(swizzle[:-1]), copy)
     pixels = {"lower": (-1, -1), "upper": (-1, -1), "channels": 8, "pixels": 32}

@@ -10,9 +10,13 @@ import numpy as np
 from warpsmith.base.errors import CapabilityError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from warpsmith.simulator.memory import Space
+
+    Step = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 __all__ = ["reduce_into"]
 
@@ -36,8 +40,10 @@ _OPERATIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def reduce_into(space: Space, index: NDArray[np.int64], data: NDArray[np.uint8], element: str, op: str) -> None:
-    """Combine elements `data` `[n, bytes]` with memory at byte indices `[n]` (no index twice).
+def reduce_into(
+    space: Space, index: NDArray[np.int64], data: NDArray[np.uint8], element: str, op: str, step: Step | None = None
+) -> None:
+    """Combine elements `data` `[n, bytes]` with memory at byte indices `[n]` (no index twice); `step` in place of `op`'s own.
 
     Raise `CapabilityError` for an element type that has no reductions.
     """
@@ -51,4 +57,4 @@ def reduce_into(space: Space, index: NDArray[np.int64], data: NDArray[np.uint8],
     new = np.ascontiguousarray(data).view(dtype).reshape(-1)
     with np.errstate(all="ignore"):
         old = words[at].view(dtype)
-        words[at] = _OPERATIONS[op](old, new).astype(dtype).view(f"u{size}")
+        words[at] = (step or _OPERATIONS[op])(old, new).astype(dtype).view(f"u{size}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from warpsmith.simulator.reduction import reduce_into
 from warpsmith.simulator.tma import Rows, fill_pattern, inner_bytes, pieces
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from warpsmith.base.tensormap import TensorMapFields
@@ -54,16 +56,13 @@ def _bytes(rows: Rows, start: NDArray[np.int64], inner: int) -> tuple[NDArray[np
 
 
 def _converted(f: TensorMapFields, data: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """Round to tf32 and flush subnormals, where the element type says so."""
-    if f.element not in ("tf32", "tf32_ftz", "f32_ftz"):
+    """Round to tf32, where the element type says so; `ftz` types keep subnormals in loads (seen on an H200)."""
+    if f.element not in ("tf32", "tf32_ftz"):
         return data
-    bits = data.view(np.uint32).copy()
-    if f.element != "tf32":
-        bits[(bits & 0x7F800000) == 0] &= np.uint32(0x80000000)
-    if f.element != "f32_ftz":
-        finite = (bits & 0x7F800000) != 0x7F800000
-        rounded = (bits + 0xFFF + (bits >> 13 & 1)) & np.uint32(0xFFFFE000)
-        bits = np.where(finite, rounded, bits & np.uint32(0xFFFFE000) | ((bits & 0x1FFF) != 0).astype(np.uint32) << 22)
+    bits = data.view(np.uint32)
+    finite = (bits & 0x7F800000) != 0x7F800000
+    rounded = (bits + 0xFFF + (bits >> 13 & 1)) & np.uint32(0xFFFFE000)
+    bits = np.where(finite, rounded, bits & np.uint32(0xFFFFE000) | ((bits & 0x1FFF) != 0).astype(np.uint32) << 22)
     return bits.astype(np.uint32).view(np.complex128)
 
 
@@ -74,8 +73,16 @@ def gather(f: TensorMapFields, count: int, source: Space, row_start: int, addres
     return source.views[16].take(where).view(np.uint8).reshape(count, inner)
 
 
-def store(f: TensorMapFields, rows: Rows, data: NDArray[np.uint8], target: Space, base: int, op: str | None) -> None:
-    """Write rows to global memory, or reduce into it with `op`; bytes outside the tensor are left out."""
+def store(
+    f: TensorMapFields,
+    rows: Rows,
+    data: NDArray[np.uint8],
+    target: Space,
+    base: int,
+    op: str | None,
+    step: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]] | None = None,
+) -> None:
+    """Write rows to global memory, or reduce into it with `op` (`step` in its place); bytes outside the tensor are left out."""
     at, inside = _bytes(rows, base + rows.offsets, data.shape[1])
     if op is None:
         if inside.all():
@@ -85,5 +92,5 @@ def store(f: TensorMapFields, rows: Rows, data: NDArray[np.uint8], target: Space
     else:
         size = f.bits // 8
         first = inside[:, ::size]
-        reduce_into(target, at[:, ::size][first], data.reshape(data.shape[0], -1, size)[first], f.element, op)
+        reduce_into(target, at[:, ::size][first], data.reshape(data.shape[0], -1, size)[first], f.element, op, step)
     target.shadow[at[inside]] &= 0xFF ^ UNDEFINED

@@ -8,7 +8,7 @@ wide; then 16-byte pieces trade places by absolute address. Bytes between narrow
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -192,9 +192,8 @@ def box_bytes(f: TensorMapFields, address: int, count: int) -> int:
 
 
 def fill_pattern(f: TensorMapFields) -> NDArray[np.uint8]:
-    """Return the bytes of an element outside the tensor: zeros, or the canonical NaN."""
-    size = max(f.bits // 8, 1)
-    if not f.nan_fill:
-        return np.zeros(size, np.uint8)
-    nan: dict[str, Any] = {"bf16": 0x7FFF, "f16": 0x7FFF, "f64": 0x7FFFFFFFFFFFFFFF}
-    return np.array([nan.get(f.element, 0x7FFFFFFF)], f"u{size}").view(np.uint8)
+    """Return the two bytes that fill what lies outside the tensor: zeros, or the code that `fma.oob` takes for out of bounds.
+
+    An H200 repeats 0x7ff7 through elements of every width; it is a NaN of each floating type.
+    """
+    return np.array([0x7FF7 if f.nan_fill else 0], np.uint16).view(np.uint8)

@@ -38,7 +38,7 @@ H200 = "hardware-checked; bit for bit what an H200 gave"
         ("", "exact"),
         ("add.rn.f32 %f1, %f1, %f1;", f"elementwise instructions: {H200}"),
         ("ex2.approx.ftz.f32 %f1, %f1;", f"ex2.approx.f32: {H200}, for every operand"),
-        ("sin.approx.f32 %f1, %f1;", f"sin.approx.f32: {H200}, for every normal operand"),
+        ("sin.approx.f32 %f1, %f1;", f"sin.approx.f32: {H200}, for every operand"),
         ("div.full.f32 %f1, %f1, %f1;", f"div.full.f32: {H200}, for captured operands"),
         ("tanh.approx.f16 %h1, %h1;", f"tanh.approx.f16: {H200}, for every operand"),
         (

@@ -58,7 +58,8 @@ def isspacep(m: Match) -> Callable[..., None]:
             rank = low >> np.uint64(24)
             inside = (high == 1) & ((rank == 0) | (rank == own)) if space != "shared::cluster" else high == 1
         elif space == "global":
-            inside = (a >= np.uint64(GLOBAL_BASE)) & (high >= 0x70)
+            # kernel parameters lie in the window of global memory (9.7.10.22)
+            inside = ((a >= np.uint64(GLOBAL_BASE)) & (high >= 0x70)) | (high == PARAM_WINDOW >> 40)
         else:
             inside = high == _WINDOWS[_space(m)] >> 40
         if space == "param::func":

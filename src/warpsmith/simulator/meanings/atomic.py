@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa import Match
     from warpsmith.simulator.lanes import Lanes
 
-__all__ = ["one_after_the_other", "step_of"]
+__all__ = ["copied_step", "one_after_the_other", "step_of"]
 
 Array = NDArray[Any]
 Step = Callable[..., Array]
@@ -87,6 +87,16 @@ def step_of(op: str, type_: str, in_global: bool) -> Step:
         return lambda old, b: add(b, old)
     rounding = "rn." if op == "add" and type_[0] in "fb" and type_[1] != "3" and not type_[1:].isdigit() else ""
     return _elementwise(f"{op}.{rounding}{type_}")
+
+
+def copied_step(op: str, type_: str) -> Step | None:
+    """Return the step of a reducing copy of floats (subnormals stay, as they do in shared memory); None: that of numpy."""
+    if type_ not in ("f16", "bf16", "f32", "f64"):
+        return None
+    step = step_of(op, type_, type_ == "f64")
+    if type_ in ("f32", "f64"):
+        return step
+    return lambda old, b: step(old.view(np.uint16), b.view(np.uint16)).view(old.dtype)
 
 
 def _by_rank(group: Array) -> tuple[Array, Array, Array]:

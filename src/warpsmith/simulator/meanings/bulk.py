@@ -9,6 +9,7 @@ import numpy as np
 from warpsmith.simulator.async_access import Lane, claim, follow, lanes_of, signal, span_of, watch, who
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
+from warpsmith.simulator.meanings.atomic import copied_step
 from warpsmith.simulator.meanings.registry import machine, refuse, sync
 from warpsmith.simulator.memory import UNDEFINED
 from warpsmith.simulator.multicast import destinations
@@ -176,7 +177,7 @@ def _put(data: Any, flags: Any, target: tuple[Space, int], size: int, reduction:
         return
     op, element = reduction
     width = {"16": 2, "32": 4, "64": 8}[element[-2:]]
-    reduce_into(space, np.arange(at, at + size, width), data.reshape(-1, width), element, op)
+    reduce_into(space, np.arange(at, at + size, width), data.reshape(-1, width), element, op, copied_step(op, element))
 
 
 def _put_kept(data: Any, flags: Any, target: tuple[Space, int], kept: Any) -> None:

@@ -12,6 +12,7 @@ from warpsmith.simulator.async_access import Lane, claim, follow, lanes_of, sign
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
 from warpsmith.simulator.check.transit import Issuer
+from warpsmith.simulator.meanings.atomic import copied_step
 from warpsmith.simulator.meanings.registry import machine, refuse
 from warpsmith.simulator.memory import GLOBAL_BASE
 from warpsmith.simulator.multicast import destinations
@@ -74,7 +75,7 @@ def tensor(m: Match) -> Function | Refused:
                 continue
             offsets = [lane.at(o) for o in v["o"]] if v.get("o") is not None else []
             coordinates = [lane.at(c) for c in v["m"][1]]
-            if "mbar" in v and f.mode == "tiled" and not _starts_on_sixteen(x, lane, f, coordinates[0]):
+            if not _starts_on_sixteen(x, lane, f, coordinates[0]):
                 continue
             rows = _rows(f, coordinates, offsets, mode)
             if "mbar" in v:
@@ -86,7 +87,10 @@ def tensor(m: Match) -> Function | Refused:
 
 
 def _starts_on_sixteen(x: Lanes, lane: Lane, f: TensorMapFields, column: int) -> bool:
-    """Report a load whose innermost coordinate is no multiple of 16 bytes: an H200 stops with an illegal instruction."""
+    """Report a copy whose innermost coordinate is no multiple of 16 bytes: an H200 stops with an illegal instruction.
+
+    Seen for loads, stores, reductions and prefetches, tiled and im2col, with and without swizzle.
+    """
     if column * f.bits % 128 == 0:
         return True
     x.finding(
@@ -255,8 +259,10 @@ def _store(
     def read(machine: Machine) -> Any:
         return tensor_copy.gather(f, len(rows.offsets), shared, row * width, offset)
 
+    step = None if reduction is None else copied_step(reduction, f.element)
+
     def write(machine: Machine, data: Any) -> None:
-        tensor_copy.store(f, rows, data, machine.global_, f.address - GLOBAL_BASE, reduction)
+        tensor_copy.store(f, rows, data, machine.global_, f.address - GLOBAL_BASE, reduction, step)
         machine.counters.bytes[kind] += size
 
     strength = 0 if reduction is None else 3
@@ -276,6 +282,8 @@ def prefetch(m: Match) -> Function | Refused:
     def run(x: Lanes, *operands: Any) -> None:
         v = dict(zip(names, operands, strict=False))
         for lane in lanes_of(x):
-            _map_of(x, lane, v["m"][0], dimensions, mode)
+            f = _map_of(x, lane, v["m"][0], dimensions, mode)
+            if f is not None:
+                _starts_on_sixteen(x, lane, f, lane.at(v["m"][1][0]))
 
     return run

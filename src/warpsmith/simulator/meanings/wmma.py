@@ -31,6 +31,10 @@ __all__: list[str] = []
 _WIDTHS = {**WIDTH, "f32": 32, "s32": 32}
 
 
+_SPLIT = {"tf32": (slice(0, 4), slice(4, 8))}
+"""Parts of K that a chain of narrower instructions takes."""
+
+
 @cache
 def _map(matrix: str, rows: int, columns: int, count: int, width: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return (row, column) `[register, lane, part]` of a fragment of `count` registers."""
@@ -147,7 +151,9 @@ def mma(m: Match) -> Function | Refused:
         elif a_type == "f64":
             product = double_product(sides[0], sides[1], sides[2], rounding)
         else:
-            product = multiply(x.machine, sides[0], sides[1], sides[2], types, saturate=saturate)
+            product = sides[2]
+            for k in _SPLIT.get(a_type, (slice(None),)):  # what ptxas makes of a product: one after the other
+                product = multiply(x.machine, sides[0][..., k], sides[1][..., k, :], product, types, saturate=saturate)
         where = _map("d", *_extent("d", shape), len(d), _WIDTHS[d_type])
         write_registers(x, d, packed(product, where), warps)
 
