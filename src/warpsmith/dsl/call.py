@@ -41,6 +41,8 @@ class Bound:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     cluster: tuple[int, int, int]
+    fresh: list[Any]
+    """The outputs that the caller did not give."""
 
 
 def _as_array(kernel: str, name: str, value: Any, tile: Tile) -> Any:
@@ -106,7 +108,7 @@ def bind(kernel: Callee, tensors: Sequence[object], keywords: Mapping[str, objec
     arrays = dict(zip(names, [*given[:n_in], *outputs], strict=True))
     args = _arguments(kernel, built, arrays, values)
     grid = grid_of(kernel, {**env, **{n: v for n, v in templates.items() if isinstance(v, int)}}, override)
-    return Bound(built, args, outputs, grid, c.block, c.cluster)
+    return Bound(built, args, outputs, grid, c.block, c.cluster, [] if given[n_in:] else outputs)
 
 
 def simulate(kernel: Callee, tensors: Sequence[Any], keywords: Mapping[str, object]) -> Any:
@@ -117,7 +119,7 @@ def simulate(kernel: Callee, tensors: Sequence[Any], keywords: Mapping[str, obje
     bound = bind(kernel, host, {n: v for n, v in keywords.items() if n not in _OPTIONS})
     result = rooms.simulate(
         bound.built.module, kernel=bound.built.name, grid=bound.grid, block=bound.block, cluster=bound.cluster, args=bound.args,
-        dynamic_shared=bound.built.dynamic_shared, **options,
+        dynamic_shared=bound.built.dynamic_shared, undefined=bound.fresh, **options,
     )  # fmt: skip
     result.outputs = bound.outputs
     if arrays is not None:

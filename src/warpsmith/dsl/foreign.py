@@ -42,9 +42,12 @@ class Foreign:
 
     def run(self, arrays: list[Any]) -> None:
         """Simulate; raise `SimulationError` for an error that it finds."""
-        result = call.simulate(self.kernel, arrays, self.keywords)
+        count = self.kernel.input_count
+        result = call.simulate(self.kernel, arrays[:count], self.keywords)
         if any(f.severity == "error" for f in result.findings):
             raise SimulationError(result.findings)
+        for to, made in zip(arrays[count:], result.outputs, strict=True):
+            to[...] = made
 
     def prepare(self, facts: list[Any]) -> Callable[[Sequence[int], int], None]:
         """Return the launch on a GPU as a function of addresses and stream."""

@@ -82,6 +82,7 @@ def simulate(
     block: Shape,
     cluster: Shape | None = None,
     args: Sequence[Any] = (),
+    undefined: Sequence[Any] = (),
     dynamic_shared: int = 0,
     check: bool = True,
     numerics: Literal["exact", "fast"] = "exact",
@@ -99,7 +100,8 @@ def simulate(
 
     `args`: numpy arrays and CPU tensors (pointers), `ptr(array, offset)`, ints, floats, bytes, `TensorMap`; a tuple of
     these is a structure by value, its numbers numpy scalars, which have a width. `progress` is called with (CTAs ended, CTAs
-    of the grid). With `jobs` the CTAs are spread over so many processes, where none reads what another wrote (`.processes` of
+    of the grid). `undefined` arrays, among `args`, hold nothing until the kernel writes them, as fresh memory of a GPU.
+    With `jobs` the CTAs are spread over so many processes, where none reads what another wrote (`.processes` of
     the result says what was done); an `executor` with `submit(function, *arguments)`, such as Dask's client, runs so many
     parts instead. `lines` counts by source line, too (`.counters.lines`); `watch` are `Watch` points, which note what they
     see in `.watched`. Raise `PtxError` for a module that is not legal PTX, `InputError` for unusable arguments,
@@ -116,7 +118,7 @@ def simulate(
         raise InputError(f"progress={progress!r}: give a function of (CTAs ended, CTAs of the grid)")
     config = launch_config(entry, model, grid, block, cluster, dynamic_shared, check, numerics, schedule, seed, max_steps)
     config = replace(config, lines=bool(lines))
-    arguments = Arguments(entry, args, variables.memory)
+    arguments = Arguments(entry, args, variables.memory, undefined=undefined if check else ())
     launch = Launch(tree, entry.name, model, config, variables.symbols, variables.placed, arguments.block)
     report, processes = run(launch, variables.memory, variables.const, jobs, executor, progress, watch)
     arguments.copy_back()

@@ -99,8 +99,11 @@ def as_numpy(value: Any, what: str) -> Any:
 class Arguments:
     """The arguments of a launch, bound to a kernel's parameters."""
 
-    def __init__(self, entry: Function, args: Sequence[Any], memory: GlobalMemory, base: int = GLOBAL_BASE) -> None:
-        """`base` is the address of the arena's first byte."""
+    def __init__(
+        self, entry: Function, args: Sequence[Any], memory: GlobalMemory, base: int = GLOBAL_BASE, undefined: Sequence[Any] = ()
+    ) -> None:
+        """`base` is the address of the arena's first byte; `undefined` arrays hold nothing until the kernel writes them."""
+        self._undefined = {id(a) for a in undefined}
         self.entry, self.memory, self.base = entry, memory, base
         self.arrays: list[tuple[Any, int]] = []
         """(array, byte index in the arena) of every array, each once."""
@@ -212,7 +215,7 @@ class Arguments:
                 break
         key = (first, end)
         if key not in self.placed:
-            start = self.memory.allocate(name, array.nbytes)
+            start = self.memory.allocate(name, array.nbytes, defined=id(array) not in self._undefined)
             self.memory.data[start : start + array.nbytes] = _bytes_of(array)
             self.placed[key] = start
             self.arrays.append((array, start))

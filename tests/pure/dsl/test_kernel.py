@@ -374,3 +374,20 @@ def test_tracing_is_linear():
     short, long = min(seconds(2000) for _ in range(3)), min(seconds(8000) for _ in range(3))
     assert long < 0.5
     assert long < 6 * short
+
+
+def test_an_output_that_is_not_given_holds_nothing_until_it_is_written():
+    @kernel(in_specs=(Tile(32, f32),), out_specs=(Tile(1, f32),), grid=(1,), block=(32,))
+    def total(a, c):
+        pa, pc = ptx.global_ptrs(a, c)
+        offset, x = reg.scalar(u64), reg.scalar(f32)
+        ptx.inst.mul.wide.u32(offset, ptx.special.tid.x(), 4)
+        ptx.ld(f32, x, ptx.addr(pa + offset))
+        ptx.inst.red.global_.add.f32(ptx.addr(pc), x)
+        ptx.ret()
+
+    ones = np.ones(32, np.float32)
+    (finding,) = total.simulate(ones).findings
+    assert (finding.kind, finding.severity) == ("uninitialised-read", "error")
+    assert finding.message == "`red.global.add.f32`: a value that comes from memory or registers nobody wrote is an operand"
+    assert total(ones, np.zeros(1, np.float32)) == [32.0]

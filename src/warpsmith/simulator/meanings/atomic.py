@@ -165,7 +165,8 @@ class _Atomic:
         lanes = x.everyone() if at.mask is None else at.mask
         if not lanes.any():
             return
-        data, _ = read(x, at, n)
+        data, undefined = read(x, at, n)
+        _judge(x, self.op, lanes, undefined)
         keys, values = at.index[lanes], data[lanes].view(self.dtype)
         chosen = tuple(o[lanes] for o in operands)
         if self.sums:
@@ -180,6 +181,12 @@ class _Atomic:
         write(x, Located(at.space, at.index, lanes), n, whole)
 
 
+def _judge(x: Lanes, op: str, lanes: Array, undefined: Array | None) -> None:
+    """Report operands in memory that nobody wrote; `exch` looks at none."""
+    if undefined is not None and op != "exch" and (bad := undefined.any(axis=-1) & lanes).any():
+        x.machine.check.report_undefined(x, bad, "an operand")
+
+
 def _wide(x: Lanes, op: str, space: str | None, address: Array, operands: tuple[Array, ...]) -> Array:
     """Do exch or cas of 16 bytes; values are `[2, C, T]`."""
     old = np.zeros((2, *x.shape), np.uint64)
@@ -188,7 +195,8 @@ def _wide(x: Lanes, op: str, space: str | None, address: Array, operands: tuple[
         lanes = x.everyone() if at.mask is None else at.mask
         if not lanes.any():
             continue
-        data, _ = read(x, at, 16)
+        data, undefined = read(x, at, 16)
+        _judge(x, op, lanes, undefined)
         items = np.ascontiguousarray(data).view(np.uint64).reshape(*x.shape, 2)
         memory: dict[int, tuple[int, int]] = {}
         final = items.copy()
