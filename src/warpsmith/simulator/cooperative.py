@@ -39,7 +39,10 @@ def is_cooperative(machine: Machine) -> bool:
 
 
 def group_scratch(machine: Machine) -> int:
-    """Return the shared address of the scratch memory of cooperative groups, undefined when a CTA starts."""
+    """Return the shared address of the scratch memory of cooperative groups.
+
+    It counts as written: the groups clear their own bits of its words by `red.and`, and ask nothing of the others.
+    """
     machine.state[_SCRATCH] = True
     return SHARED_START - SCRATCH
 

@@ -195,9 +195,10 @@ class RowMemory(Space):
         shadow[:, self.start : self.start + self.size] = 0 if self.defined else UNDEFINED
         if self._lent:
             start, size = self._lent
-            shadow[:, start : start + size] = 0 if self.defined else UNDEFINED
+            data[:, start : start + size] = 0
+            shadow[:, start : start + size] = 0
 
     def lend(self, start: int, size: int) -> None:
-        """Make bytes in front of the program's own memory accessible, in every row."""
+        """Make bytes in front of the program's own memory accessible, in every row: zero and defined."""
         self._lent = (start, size)
         self.reset(0, self.rows)

@@ -7,6 +7,8 @@ import zlib
 from programs import (
     cute_kernels,
     numba_kernels,
+    nvcc_devices,
+    nvcc_hopper,
     nvcc_numbers,
     nvcc_objects,
     nvcc_orders,
@@ -19,8 +21,17 @@ from programs.program import Program
 __all__ = ["PROGRAMS", "RUNS", "share", "table"]
 
 _COLLECTIONS = (
-    cute_kernels, numba_kernels, nvcc_numbers, nvcc_objects, nvcc_orders, triton_kernels, triton_more, warp_kernels,
-)  # fmt: skip
+    cute_kernels,
+    numba_kernels,
+    nvcc_devices,
+    nvcc_hopper,
+    nvcc_numbers,
+    nvcc_objects,
+    nvcc_orders,
+    triton_kernels,
+    triton_more,
+    warp_kernels,
+)
 PROGRAMS: list[Program] = [p for collection in _COLLECTIONS for p in collection.PROGRAMS]
 RUNS = [(p, arch) for p in PROGRAMS for arch in p.archs]
 
@@ -39,7 +50,9 @@ def table() -> str:
     """The programs as a table of Markdown."""
     lines = ["| compiler | program | what it is | runs for | found |", "|---|---|---|---|---|"]
     for p in sorted(PROGRAMS, key=lambda p: p.compiler):
-        where = " ".join(dict.fromkeys(a.split(".")[0] + (" -G" if "debug" in a else "") for a in p.archs))
+        where = " ".join(
+            dict.fromkeys(a.split(".")[0] + (" -G" if "debug" in a else " (13.5)" if "next" in a else "") for a in p.archs)
+        )
         remarks = " ".join(f"`{k}`" for k in p.remarks) or "none"
         name = p.source if p.source in ("", p.name) else f"{p.source}/{p.name}"
         lines.append(f"| {p.compiler} | `{name}` | {p.about} | {where} | {remarks} |")

@@ -9,7 +9,7 @@ import numpy as np
 
 from programs.program import Collection, Judge, Launch
 
-program = Collection("nvcc", "numbers", ("sm_80", "sm_90a.lines", "sm_120a"))
+program = Collection("nvcc", "numbers", ("sm_80", "sm_90a.lines", "sm_120a", "sm_80.next"))
 N = 32
 
 

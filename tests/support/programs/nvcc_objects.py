@@ -6,7 +6,7 @@ import numpy as np
 
 from programs.program import Collection, Judge, Launch
 
-program = Collection("nvcc", "objects", ("sm_80", "sm_90a.lines", "sm_120a", "sm_90.debug"))
+program = Collection("nvcc", "objects", ("sm_80", "sm_90a.lines", "sm_120a", "sm_90.debug", "sm_120a.next"))
 T = np.arange(32)
 
 

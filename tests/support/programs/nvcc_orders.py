@@ -7,8 +7,8 @@ import numpy as np
 
 from programs.program import Collection, Judge, Launch
 
-EVERY = ("sm_80", "sm_90a.lines", "sm_120a")
-CLUSTERS = ("sm_90a.lines", "sm_120a")
+EVERY = ("sm_80", "sm_90a.lines", "sm_120a", "sm_90a.next")
+CLUSTERS = ("sm_90a.lines", "sm_120a", "sm_90a.next")
 program = Collection("nvcc", "orders", EVERY)
 
 

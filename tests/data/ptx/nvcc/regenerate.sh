@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compile tests/data/cuda/*.cu to PTX with nvcc (13.0 made what is committed). Run from the repository root;
-# words on the command line name the files to make, e.g. `objects.sm_80 objects.sm_120a`.
+# words on the command line name the files to make, e.g. `objects.sm_80 objects.sm_120a`. NVCC names another nvcc:
+# those of 13.5 (`.next`) are made with `pip install nvidia-cuda-nvcc nvidia-cuda-cccl` and NVCC=…/nvidia/cu13/bin/nvcc.
 # The sources are compiled from /project so that no path of this machine gets into the PTX; `.file` paths are made relative.
 set -eu
 out=$PWD/tests/data/ptx/nvcc
@@ -15,7 +16,7 @@ one() { # name source options…
   local name=$1 source=$2
   shift 2
   [ "$only" = "  " ] || [[ $only = *" $name "* ]] || return 0
-  nvcc -std=c++17 -ptx "$@" "tests/data/cuda/$source.cu" -o "$work/$name.ptx"
+  "${NVCC:-nvcc}" -std=c++17 -ptx "$@" "tests/data/cuda/$source.cu" -o "$work/$name.ptx"
   sed -i -E '/^[[:space:]]*\.file/s#"/project/#"#; /^[[:space:]]*\.file/s#"/.*/include/#"cuda/include/#' "$work/$name.ptx"
   rm -f "$out/$name.ptx" "$out/$name.ptx.xz"
   if [ "$(stat -c %s "$work/$name.ptx")" -gt 49152 ]; then
@@ -57,7 +58,17 @@ one objects.sm_90.debug objects -arch=sm_90 -G
 one orders.sm_80 orders -arch=sm_80
 one orders.sm_90a.lines orders -arch=sm_90a -lineinfo
 one orders.sm_120a orders -arch=sm_120a
+one devices.sm_80 devices -arch=sm_80
+one devices.sm_90 devices -arch=sm_90
+one devices.sm_120 devices -arch=sm_120
+one hopper.sm_90a.lines hopper -arch=sm_90a -lineinfo
+one hopper.sm_120a hopper -arch=sm_120a
 one refused.sm_90.relocatable refused -arch=sm_90 -rdc=true
 one libraries.sm_80 libraries -arch=sm_80
 one libraries.sm_90a.lines libraries -arch=sm_90a -lineinfo
 one libraries.sm_90.debug libraries -arch=sm_90 -G -DSMALL
+if [ -n "${NVCC:-}" ]; then
+  one objects.sm_120a.next objects -arch=sm_120a
+  one orders.sm_90a.next orders -arch=sm_90a
+  one numbers.sm_80.next numbers -arch=sm_80
+fi
