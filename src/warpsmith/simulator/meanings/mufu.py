@@ -42,8 +42,7 @@ TANH_BUCKETS = {119: 6, 120: 6, 121: 6, 122: 5, 123: 5, 124: 4, 125: 4, 126: 4, 
 @cache
 def table(name: str) -> NDArray[np.uint32]:
     """Return a captured table as the bits of f32 values."""
-    values = differences.load(Path(__file__).parents[1] / "tables" / f"mufu-sm_90-{name}.table")
-    return values.astype(np.uint32)
+    return differences.load(Path(__file__).parents[1] / "tables" / f"mufu-sm_90-{name}.table", np.uint32)
 
 
 def _bits(x: Any) -> I64:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import lzma
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "save"]
 
+_PIECE = 1 << 17
+"""Entries taken at once: the whole as int64, several times, would be most of the memory of a small launch."""
 _PRESET = 9 | lzma.PRESET_EXTREME
 _HEADER = re.compile(r"warpsmith table 1; (\S+); (\d+) entries; crc32 ([0-9a-f]{8}); (.*)\n")
 
@@ -41,8 +43,8 @@ def save(path: Path, name: str, values: NDArray[np.int64], captured: str) -> Non
     unfinished.replace(path)
 
 
-def load(path: Path) -> NDArray[np.int64]:
-    """Return the values; raise `InputError` naming the file when it is not such a table or is damaged."""
+def load(path: Path, dtype: Any = np.int64) -> NDArray[Any]:
+    """Return the values, which `dtype` must hold; raise `InputError` naming the file when it is no such table or is damaged."""
     data = path.read_bytes()
     at = data.find(b"\n") + 1
     m = _HEADER.fullmatch(data[:at].decode("utf-8", "replace"))
@@ -53,13 +55,20 @@ def load(path: Path) -> NDArray[np.int64]:
         body = lzma.decompress(data[at:])
     except lzma.LZMAError as error:
         raise InputError(f"{path.name}: damaged table: {error}") from None
-    steps = np.frombuffer(body, np.int8, min(count, len(body))).astype(np.int64)
-    exceptions = steps == -128
-    rest = body[count:]
-    if len(steps) != count or len(rest) != 8 * int(exceptions.sum()):
+    steps, rest = np.frombuffer(body, np.int8, min(count, len(body))), body[count:]
+    if len(steps) != count or len(rest) != 8 * int(np.count_nonzero(steps == -128)):
         raise InputError(f"{path.name}: damaged table: {len(body)} bytes do not hold {count} entries")
-    steps[exceptions] = np.frombuffer(rest, "<i8")
-    values = np.cumsum(steps)
-    if crc32(values.astype("<i8").tobytes()) != int(m[3], 16):
+    values = np.empty(count, dtype)
+    check, last, used = 0, 0, 0
+    for start in range(0, count, _PIECE):
+        piece = steps[start : start + _PIECE].astype(np.int64)
+        exceptions = piece == -128
+        piece[exceptions] = np.frombuffer(rest, "<i8", int(np.count_nonzero(exceptions)), 8 * used)
+        used += int(np.count_nonzero(exceptions))
+        piece = np.cumsum(piece) + last
+        last = int(piece[-1])
+        check = crc32(piece.astype("<i8").tobytes(), check)
+        values[start : start + _PIECE] = piece
+    if check != int(m[3], 16):
         raise InputError(f"{path.name}: damaged table: its checksum is not {m[3]}")
     return values
