@@ -103,8 +103,32 @@ _SIMULATOR = (
     Kind(
         "peer-lifetime",
         "error",
-        "Shared memory of another CTA of the cluster is touched before that CTA has started, or perhaps after it has ended.",
-        "Put barrier.cluster.arrive and barrier.cluster.wait before the first and behind the last access.",
+        "Shared memory of another CTA of the cluster is touched, and nothing says that this CTA has started.",
+        "Put barrier.cluster.arrive and barrier.cluster.wait before the first access.",
+    ),
+    Kind(
+        "cluster-exit",
+        "error",
+        "A CTA may end while another CTA of its cluster still touches its shared memory or signals its barriers.",
+        "Put barrier.cluster.arrive and barrier.cluster.wait behind the last access.",
+    ),
+    Kind(
+        "empty-commit",
+        "error",
+        "A wait covers no group, because the operations it means have not been committed by the thread that issued them.",
+        "Commit the group in the thread that issued the operations, before the wait.",
+    ),
+    Kind(
+        "setmaxnreg-budget",
+        "error",
+        "The register counts of setmaxnreg cannot be had, go the wrong way, or differ within a warpgroup.",
+        "Let all warps of a warpgroup agree, lower the producers first, and keep the sum within what the launch allots.",
+    ),
+    Kind(
+        "descriptor-mismatch",
+        "error",
+        "A matrix descriptor names another swizzle than the one the tile was stored with.",
+        "Give the descriptor and the tensor map of the tile the same swizzle mode.",
     ),
     Kind(
         "async-overwrite",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from warpsmith.simulator.commits import CommitWatch
 from warpsmith.simulator.outcome import DONE, Outcome, Wait
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ class Member:
 class CopyGroups:
     """Open group number of every thread, and the members in flight."""
 
-    def __init__(self, rows: int, threads: int) -> None:
+    def __init__(self, rows: int, threads: int, kind: str) -> None:
+        self.kind = kind
+        self.commits = CommitWatch(rows, threads)
         self.open = np.zeros((rows, threads), np.int32)
         """Number of the group that the next operation joins: groups committed so far."""
         self.members: list[Member] = []
@@ -76,11 +79,13 @@ class CopyGroups:
         c0, c1, t0, t1 = x.rect
         member = Member(ops, x.rect, lanes, self.open[c0:c1, t0:t1].copy(), owner)
         self.members.append(member)
+        self.commits.add(x, lanes)
         return member
 
     def commit(self, x: Lanes) -> None:
         """Close the open group of the active lanes."""
         c0, c1, t0, t1 = x.rect
+        self.commits.commit(x, self.kind)
         self.open[c0:c1, t0:t1] += x.active()
 
     def wait(self, x: Lanes, keep: int | None, *, read: bool = False) -> Outcome:
@@ -89,6 +94,8 @@ class CopyGroups:
         With `read` it is enough that the sources have been read. A warp waits as one.
         """
         self.members = [m for m in self.members if m.left]
+        if keep is not None:
+            self.commits.wait(x, self.kind)
         c0, c1, t0, t1 = x.rect
         lanes = x.active()
         limit = None if keep is None else self.open[c0:c1, t0:t1] - keep

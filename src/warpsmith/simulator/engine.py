@@ -306,7 +306,7 @@ class Engine:
             cohort.start = 0
             cohort.released = False
         if self.watch is not None:
-            self.watch.leave(x)
+            self.watch.leave(x, block)
         if m.findings.stop:
             return
         self.endings.follow(cohort, x, block)

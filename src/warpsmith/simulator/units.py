@@ -26,13 +26,14 @@ class Units:
     def __init__(self, machine: Machine) -> None:
         rows, threads = machine.rows, machine.threads
         self.barriers = MBarriers(machine.shared)
-        self.copies = CopyGroups(rows, threads)
+        self.copies = CopyGroups(rows, threads, "cp.async")
         """Groups of `cp.async`."""
-        self.bulk = CopyGroups(rows, threads)
+        self.bulk = CopyGroups(rows, threads, "cp.async.bulk")
         """Groups of `cp.async.bulk`."""
-        self.wgmma = CopyGroups(rows, threads)
+        self.wgmma = CopyGroups(rows, threads, "wgmma")
         """Groups of `wgmma.mma_async`."""
         machine.end_hooks.append(partial(_row_end, machine, self))
+        machine.row_hooks += [groups.commits.begin for groups in (self.copies, self.bulk, self.wgmma)]
         self._other_fences = machine.fence_hook
         machine.fence_hook = self._fence
 

@@ -178,5 +178,5 @@ GIVE: mov.u32 %r3, 7; st.volatile.global.u32 [%rd1], %r3; {{}} END: ret; }}"""
     assert not result.findings, str(result)
     assert out.tolist() == [7, 7]
     result = simulate(text.replace("{}", "bar.sync 0;"), grid=1, block=512, args=[out])
-    assert [f.kind for f in result.findings] == ["deadlock"]
+    assert [f.kind for f in result.findings] == ["setmaxnreg-budget", "deadlock"]
     assert "240 registers per thread: the CTA has 65536 and its warps hold 65536" in str(result)

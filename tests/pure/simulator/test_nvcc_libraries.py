@@ -166,7 +166,7 @@ def test_a_histogram_over_a_cluster(rng):
 def test_a_peer_that_may_have_ended():
     text = module("libraries.sm_90a.lines")
     result = simulate(text, kernel="cluster_no_end", grid=2, block=32, cluster=2, args=[np.zeros(64, np.int32)])
-    assert [f.kind for f in result.findings] == ["peer-lifetime"]
+    assert [f.kind for f in result.findings] == ["cluster-exit"]
     assert result.findings[0].where.file.endswith("libraries.cu")
 
 

@@ -110,7 +110,7 @@ def test_normalises(judge, rows, ctas):
     [
         ("no start", "peer-lifetime", "ld.shared__cluster"),
         ("arrive only", "peer-lifetime", "ld.shared__cluster"),
-        ("no end", "peer-lifetime", "ld.shared__cluster"),
+        ("no end", "cluster-exit", "ld.shared__cluster"),
         ("one warp", "peer-lifetime", "ld.shared__cluster"),
         ("rank", "out-of-bounds", "map_shared_u32"),
         ("half", "uninitialised-read", "st.global_"),

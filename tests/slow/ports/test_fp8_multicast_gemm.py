@@ -155,7 +155,7 @@ def test_multiplies(judge, m, n, k):
         ("no remote arrive", "deadlock", "ptx.mbarrier.wait(empty_base"),
         ("no init fence", "uninitialised-barrier", "tensor_2d"),
         ("no cluster start", "peer-lifetime", "tensor_2d"),
-        ("no cluster end", "peer-lifetime", "arrive_remote"),
+        ("no cluster end", "cluster-exit", "arrive_remote"),
         ("no wgmma fence", "register-before-wait", "mma_async"),
         ("no wgmma wait", "async-overwrite", "tensor_2d"),
     ],

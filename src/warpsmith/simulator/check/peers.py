@@ -1,4 +1,4 @@
-"""`peer-lifetime`: shared memory of another CTA of the cluster, touched before it has started or perhaps after it has ended.
+"""`peer-lifetime`, `cluster-exit`: shared memory of another CTA, touched before it has started, or perhaps after it has ended.
 
 A CTA may touch a peer's shared memory once something that the peer did after its start has become known to it, and the peer
 may end once it knows of every such access (PTX ISA 9.7.15.3). "Knows" is followed by vector clocks with one entry for each
@@ -148,7 +148,7 @@ class PeerWatch:
         knows = int(self.known[row, target % size])
         if self.ended[target]:
             text = f"`{x.op.text}` touches the shared memory of {cta}, which has ended"
-            x.finding("peer-lifetime", text, lanes=lanes, repair=_END)
+            x.finding("cluster-exit", text, lanes=lanes, repair=_END)
         elif not knows:
             text = f"`{x.op.text}` touches the shared memory of {cta}, and nothing says that this CTA has started"
             x.finding("peer-lifetime", text, lanes=lanes, repair=_BEGIN)
@@ -170,4 +170,4 @@ class PeerWatch:
                 if target != row or self.known[row, source % self.machine.cluster_size] >= t.epoch:
                     continue
                 text = f"{cta} may have ended when `{t.text}` touches its shared memory: nothing orders this before its end"
-                self.machine.findings.report("peer-lifetime", text, t.place, t.threads, repair=_END)
+                self.machine.findings.report("cluster-exit", text, t.place, t.threads, repair=_END)

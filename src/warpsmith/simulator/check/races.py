@@ -16,6 +16,7 @@ from warpsmith.simulator.check.clocks import KNOWN, OBSERVED, Clocks
 from warpsmith.simulator.check.columns import Columns
 from warpsmith.simulator.check.shadow import AGENT, AGENTS, STRENGTH, TIME, Shadow, agents_of, entry, times_of
 from warpsmith.simulator.check.sites import Sites, cell_size, operations_of, orders_through_memory
+from warpsmith.simulator.check.swizzle_tags import SwizzleTags
 from warpsmith.simulator.check.transit import Transit
 from warpsmith.simulator.host_memory import fits
 from warpsmith.simulator.memory import GLOBAL_BASE
@@ -76,6 +77,7 @@ class RaceWatch:
         self._bounds_at = -1
         self._agents: dict[Rectangle, NDArray[np.int64]] = {}
         self.transit = Transit(self)
+        self.tags = SwizzleTags(self)
         machine.row_hooks.append(self._begin)
 
     @classmethod

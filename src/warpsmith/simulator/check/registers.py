@@ -3,8 +3,8 @@
 Whether a warp may touch a register depends only on the instructions it has executed, not on when products complete. So each
 warp carries a state (registers changed since the last fence, products of the open group, closed groups), and each block
 maps states to states. The map is remembered: at run time a block costs one table look-up per distinct state. A guarded
-instruction counts where its predicate, as it is on entry to the block, is true; one whose predicate the block sets first is not
-followed.
+instruction counts where its predicate is true: as it is on entry to the block, or, where the block sets such a predicate
+first, at its end. One whose predicate changes both before and after it in one block is not followed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Event(NamedTuple):
     reads: frozenset[Cell]
     writes: frozenset[Cell]
     guard: Reg | None = None
-    """A predicate whose value on entry to the block is the one that decides."""
+    """A predicate whose value on entry to the block is the one that decides; of a late block, its value at the end."""
 
 
 _KEPT = 16
@@ -96,6 +96,8 @@ class RegisterWatch:
         self.number: dict[State, int] = {State(): 0}
         self.memo: dict[tuple[int, int, int], tuple[int, tuple[Fault, ...]]] = {}
         self.events: dict[int, tuple[Event, ...]] = {}
+        self.late: set[int] = set()
+        """Blocks that set the predicate of an instruction that matters: they are followed when they have run."""
         machine.row_hooks.append(self._fresh)
 
     @classmethod
@@ -111,11 +113,17 @@ class RegisterWatch:
 
     def enter(self, x: Lanes, block: Block) -> None:
         """Follow the active warps of `x` through a block they are about to run."""
+        if self._of(block) and block.index not in self.late:
+            self._follow_block(x, block)
+
+    def _of(self, block: Block) -> tuple[Event, ...]:
         events = self.events.get(block.index)
         if events is None:
             events = self.events[block.index] = self._events(block)
-        if not events:
-            return
+        return events
+
+    def _follow_block(self, x: Lanes, block: Block) -> None:
+        events = self._of(block)
         window = (slice(x.c0, x.c1), slice(x.t0 // 32, x.t1 // 32))
         state, entered = self.state[window], self.entered[window]
         warps = (x.warps(x.active()).any(-1)) & (entered != block.index)
@@ -144,8 +152,10 @@ class RegisterWatch:
             out |= x.warps(active & (value != g.negated)).any(-1).astype(np.int64) << i
         return out
 
-    def leave(self, x: Lanes) -> None:
+    def leave(self, x: Lanes, block: Block) -> None:
         """Note that the active warps have run their block."""
+        if self._of(block) and block.index in self.late:
+            self._follow_block(x, block)
         window = (slice(x.c0, x.c1), slice(x.t0 // 32, x.t1 // 32))
         self.entered[window][x.warps(x.active()).any(-1)] = -1
 
@@ -157,21 +167,32 @@ class RegisterWatch:
 
     def _events(self, block: Block) -> tuple[Event, ...]:
         last = getattr(block.ending, "operation", None)
+        operations = [*block.operations, *([last] if last is not None else [])]
         out: list[Event] = []
         changed: set[Cell] = set()
         guards = 0
-        for op in (*block.operations, *([last] if last is not None else [])):
+        for i, op in enumerate(operations):
             reads, writes = self.cells & op.reads(), self.cells & op.writes()
             if op.opcode == "wgmma":
                 out.append(Event(op, reads, writes))
             elif reads or writes:
+                cell = None if op.guard is None else (op.guard.bank, op.guard.slot)
                 if op.guard is None:
                     out.append(Event(op, reads, writes))
-                elif (op.guard.bank, op.guard.slot) not in changed and guards < _GUARDS:
+                elif cell in changed and not any(cell in o.writes() for o in operations[i:]):
+                    self.late.add(block.index)
+                if op.guard is not None and guards < _GUARDS:
                     out.append(Event(op, reads, writes, op.guard))
                     guards += 1
             changed |= op.writes()
-        return tuple(out)
+        return tuple(e for e in out if e.guard is None or self._settled(block.index, e, operations))
+
+    def _settled(self, index: int, e: Event, operations: list[Operation]) -> bool:
+        """Say whether a guard has, when the block is followed, the value that it has at the instruction."""
+        assert e.guard is not None
+        cell, at = (e.guard.bank, e.guard.slot), next(i for i, op in enumerate(operations) if op is e.operation)
+        others = operations[at:] if index in self.late else operations[:at]
+        return not any(cell in op.writes() for op in others)
 
     def _report(self, x: Lanes, fault: Fault, lanes: object) -> None:
         before, x.op = x.op, fault.operation

@@ -42,7 +42,7 @@ class Site(NamedTuple):
     def short(self) -> str:
         """The instruction without its spaces and types, quoted."""
         words = self.operation.text.split(".")
-        ends = [i for i, w in enumerate(words) if w.partition("::")[0] in ("shared", "global", "sync", "mbarrier")]
+        ends = [i for i, w in enumerate(words) if w.partition("::")[0] in ("shared", "global", "sync", "mbarrier", "ca", "cg")]
         return f"`{'.'.join(words[: ends[0] if ends and ends[0] else None])}`"
 
 

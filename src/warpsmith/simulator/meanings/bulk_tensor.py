@@ -191,6 +191,8 @@ def _load(
         copy.complete = complete
         claim(x, lane, copy)
         follow(x, lane, copy, signals)
+        if x.machine.races is not None:
+            x.machine.races.tags.note(to, size, f.swizzle)
         if (races := x.machine.races) is not None and races.global_ is not None:
             issuer = Issuer(lane.mask, lane.row, (x.t0 + lane.t,))
             cells = races.transit.rows(x.machine.global_, *loaded)

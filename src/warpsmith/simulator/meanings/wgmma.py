@@ -11,6 +11,7 @@ from warpsmith.base.findings import Related
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.check.transit import Issuer
 from warpsmith.simulator.findings import warps_text
+from warpsmith.simulator.matrix_descriptor import decode
 from warpsmith.simulator.meanings.registry import machine, sync
 from warpsmith.simulator.memory import PENDING_WRITE
 from warpsmith.simulator.outcome import Outcome
@@ -184,8 +185,9 @@ def _follow(x: Lanes, c: int, t: int, product: Product) -> None:
     threads = tuple(range(first, first + 128, 32))
     issuer = Issuer(_lanes(x, c, t), product.row, threads)
     marks = [transit.of_group("wgmma", groups, product.row, thread, warp=thread // 32) for thread in threads]
-    for bits, tile in product.operands():
+    for name, (bits, tile) in zip("BA", product.operands(), strict=False):
         at = items(x.machine, product.row, bits, tile)
+        races.tags.judge(x, at, decode(bits).swizzle, name, issuer.lanes)
         transit.reads(x, issuer, x.machine.shared, races.shared.cells(at * 16, 16).reshape(-1), marks)
 
 

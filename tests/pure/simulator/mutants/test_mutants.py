@@ -13,10 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 import pytest
 
-from warpsmith.simulator import simulate
+from warpsmith.simulator import TensorMap, simulate
 
 KERNELS = Path(__file__).with_name("kernels")
 SCHEDULES = 3
@@ -28,6 +29,23 @@ def zeros(n: int) -> Any:
 
 
 WORDS = np.arange(512, dtype=np.uint32)
+
+
+A, B = (np.arange(n * 64).reshape(n, 64).astype(ml_dtypes.bfloat16) % 7 for n in (64, 8))
+
+
+def tile_of(matrix: Any) -> Any:
+    return TensorMap(matrix, box=(len(matrix), 64), swizzle="128B")
+
+
+def fragments(d: Any) -> Any:
+    """Return D `[64, 8]` as the 128 threads hold it, four values each."""
+    thread, i = np.arange(128)[:, None], np.arange(4)
+    row, column = thread // 32 * 16 + thread % 32 // 4 + i // 2 * 8, thread % 4 * 2 + i % 2
+    return d[row, column].reshape(-1)
+
+
+FRAGMENTS = fragments(A[:, :16].astype(np.float32) @ B[:, :16].astype(np.float32).T)
 
 
 class Launch(NamedTuple):
@@ -53,6 +71,8 @@ LAUNCHES = {
     "epilogue": Launch(
         1, 128, lambda: (np.where(np.arange(256) < 128, 0, 7).astype(np.uint32), zeros(128)), 2 * WORDS[:128] + 15
     ),
+    "peer": Launch(2, 32, lambda: (WORDS[:64].copy(), zeros(64)), np.roll(WORDS[:64], 32) + 1),
+    "tile_product": Launch(1, 128, lambda: (tile_of(A), tile_of(B), np.zeros(512, np.float32)), FRAGMENTS),
 }
 
 
@@ -189,6 +209,19 @@ MUTANTS = [
     Mutant("async-read-before-complete", "epilogue", "the sums are read before they are there", " cp.async.bulk.wait_group 0;", " cp.async.bulk.wait_group.read 0;", " ld.global.u32 %r6"),
     Mutant("async-read-before-complete", "epilogue", "the copy has been read, not written", " cp.async.bulk.wait_group 0;", " cp.async.bulk.wait_group 1;", " ld.global.u32 %r6"),
     Mutant("async-read-before-complete", "epilogue", "only the issuing thread has waited", " bar.sync 3;\n", "", " ld.global.u32 %r5"),
+    Mutant("empty-commit", "epilogue", "the group is not closed before its source is reused", " cp.async.bulk.commit_group;\n cp.async.bulk.wait_group.read", " cp.async.bulk.wait_group.read", " cp.async.bulk.wait_group.read 0;"),
+    Mutant("empty-commit", "epilogue", "another thread closes the group", " cp.async.bulk.commit_group;\n cp.async.bulk.wait_group.read 0;\nFIRST:\n", "FIRST:\n @%p1 bra CLOSED;\n cp.async.bulk.commit_group;\nCLOSED:\n cp.async.bulk.wait_group.read 0;\n", " cp.async.bulk.commit_group;"),
+    Mutant("empty-commit", "epilogue", "the sum is not committed", " cp.async.bulk.commit_group;\n cp.async.bulk.wait_group 0", " cp.async.bulk.wait_group 0", " cp.async.bulk.wait_group 0;"),
+    Mutant("setmaxnreg-budget", "product", "raised to fewer registers", FENCE, " setmaxnreg.dec.sync.aligned.u32 80;\n setmaxnreg.inc.sync.aligned.u32 40;\n" + FENCE, " setmaxnreg.inc"),
+    Mutant("setmaxnreg-budget", "product", "lowered to more registers", FENCE, " setmaxnreg.dec.sync.aligned.u32 40;\n setmaxnreg.dec.sync.aligned.u32 80;\n" + FENCE, " setmaxnreg.dec.sync.aligned.u32 80;"),
+    Mutant("setmaxnreg-budget", "product", "lowered by one warp of four", FENCE, " setp.gt.u32 %p2, %r1, 31;\n @%p2 bra KEEP;\n setmaxnreg.dec.sync.aligned.u32 40;\nKEEP:\n" + FENCE, " setmaxnreg.dec"),
+    Mutant("descriptor-mismatch", "tile_product", "A is read with 64 bytes", "or.b64 %rd3, %rd3, 0x4", "or.b64 %rd3, %rd3, 0x8", " wgmma.mma_async"),
+    Mutant("descriptor-mismatch", "tile_product", "B is read with 32 bytes", "or.b64 %rd4, %rd4, 0x4", "or.b64 %rd4, %rd4, 0xc", " wgmma.mma_async"),
+    Mutant("descriptor-mismatch", "tile_product", "B is read without a swizzle", "or.b64 %rd4, %rd4, 0x4", "or.b64 %rd4, %rd4, 0x0", " wgmma.mma_async"),
+    Mutant("cluster-exit", "peer", "no barrier behind the last access", " barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;\n", "", " ld.shared::cluster"),
+    Mutant("cluster-exit", "peer", "an arrival and no wait", " barrier.cluster.wait.acquire.aligned;\n", "", " ld.shared::cluster"),
+    Mutant("cluster-exit", "peer", "a barrier of the CTA alone", " barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;\n", " bar.sync 0;\n", " ld.shared::cluster"),
+    Mutant("register-before-wait", "product", "written under a predicate that the block sets", WAIT, " setp.lt.u32 %p3, %r1, 40;\n @%p3 mov.f32 %f3, 0f00000000;\n" + WAIT, " @%p3 mov.f32"),
     Mutant("divergent-collective", "reduction", "a shuffle in a branch", SUMS, " and.b32 %r12, %r1, 1;\n setp.eq.u32 %p1, %r12, 0;\n @%p1 bra ODD;\n" + SUMS + "ODD:\n", SUMS.rstrip()),
     Mutant("divergent-collective", "reduction", "a mask that leaves lanes out", "%r10, 0xf;", "%r10, 0x7;", " redux.sync"),
     Mutant("divergent-collective", "product", "a commit by half of the warpgroup", COMMIT, " setp.gt.u32 %p2, %r1, 63;\n @%p2 bra OVER;\n" + COMMIT + "OVER:\n", COMMIT.rstrip()),
@@ -229,7 +262,7 @@ def test_the_fault_is_named_at_its_line(m: Mutant) -> None:
 
 def test_every_kind_has_three_mutants() -> None:
     kinds = Counter(m.kind for m in MUTANTS)
-    assert len(kinds) == 16
+    assert len(kinds) == 20
     assert min(kinds.values()) >= 3
 
 
