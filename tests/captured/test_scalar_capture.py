@@ -1,16 +1,13 @@
-"""Replay of what an H200 computed: scalar forms bit for bit, approximate f64 ones within an ulp, warp and atomic programs."""
+"""Replay of what an H200 computed: scalar forms, warp and atomic programs, bit for bit."""
 
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from warpsmith.hardware import program_capture
-from warpsmith.hardware.scalar_compare import compare_captured, is_approximate, is_refused
-from warpsmith.hardware.scalar_evaluate import evaluate
+from warpsmith.hardware.scalar_compare import compare_captured, is_refused
 from warpsmith.hardware.scalar_store import Capture
-from warpsmith.hardware.scalar_values import edge_count, inputs
 
 HERE = Path(__file__).parent / "data"
 
@@ -37,30 +34,9 @@ def test_the_capture_is_whole():
 
 @pytest.mark.parametrize("opcode", OPCODES)
 def test_forms_agree_bit_for_bit(opcode):
-    exact = [c for c in of(opcode) if not is_approximate(c.form)]
     blocks = FEW.get(opcode)
-    differences = [d for d in (compare_captured(c, blocks) for c in exact) if d is not None]
+    differences = [d for d in (compare_captured(c, blocks) for c in of(opcode)) if d is not None]
     assert not differences, "\n".join(str(d) for d in differences[:10])
-
-
-def ulps(bits):
-    """Codes as integers in the order of their values."""
-    code = bits.view(f"i{bits.dtype.itemsize}")
-    return np.where(code < 0, np.iinfo(code.dtype).min - code, code).astype(np.int64)
-
-
-@pytest.mark.parametrize("captured_form", [c for c in captured() if is_approximate(c.form)], ids=lambda c: c.form.key)
-def test_approximate_forms_stay_within_an_ulp(captured_form):
-    form = captured_form.form
-    n = edge_count(form.reads)
-    ours = evaluate(form, [x[:n] for x in inputs(form.reads)])[0]
-    assert np.abs(ulps(ours) - ulps(captured_form.edges[0])).max() <= 1
-
-
-def test_only_functions_of_f64_are_approximate():
-    assert {c.form.mnemonic for c in captured() if is_approximate(c.form)} == {
-        "rcp.approx.ftz.f64", "rsqrt.approx.f64", "rsqrt.approx.ftz.f64",
-    }  # fmt: skip
 
 
 def test_programs_agree_bit_for_bit():

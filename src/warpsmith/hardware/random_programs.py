@@ -132,8 +132,7 @@ def _forms(arch: str) -> dict[str, list[ScalarForm]]:
     for form in scalar_forms(arch):
         words = form.mnemonic.split(".")
         bytes_of_bf16 = {"bf16", "u8"} <= {*form.reads, *form.writes} or {"bf16", "s8"} <= {*form.reads, *form.writes}
-        inexact = "approx" in words and "f64" in words
-        if words[0] in _UNSEEDED or bytes_of_bf16 or inexact or any((n.ptx or (0, 0)) > (9, 0) for n in form.match().needs):
+        if words[0] in _UNSEEDED or bytes_of_bf16 or any((n.ptx or (0, 0)) > (9, 0) for n in form.match().needs):
             continue
         out.setdefault(words[0], []).append(form)
     return out

@@ -16,16 +16,10 @@ from warpsmith.hardware.scalar_store import BLOCK, Captured, block_hashes
 from warpsmith.hardware.scalar_values import edge_count, inputs
 from warpsmith.simulator.meanings import registry
 
-__all__ = ["Difference", "compare_captured", "compare_outputs", "is_approximate", "is_refused", "report"]
+__all__ = ["Difference", "compare_captured", "compare_outputs", "is_refused", "report"]
 
 Array = NDArray[Any]
 _SAMPLES = 6
-
-
-def is_approximate(form: ScalarForm) -> bool:
-    """Say whether the simulator keeps within the manual's bounds of the form instead of giving hardware's bits."""
-    words = form.mnemonic.split(".")
-    return "approx" in words and "f64" in words
 
 
 def is_refused(form: ScalarForm) -> bool:
@@ -77,7 +71,7 @@ _inputs = lru_cache(maxsize=4)(inputs)
 
 
 def compare_captured(captured: Captured, blocks: int | None = None) -> Difference | None:
-    """Compare with a stored capture: edge results one by one, random ones by their hashes (not of approximate forms).
+    """Compare with a stored capture: edge results one by one, random ones by their hashes.
 
     `blocks` limits how many hashes of 64 results are compared. None also for a form that the simulator refuses.
     """
@@ -92,15 +86,12 @@ def compare_captured(captured: Captured, blocks: int | None = None) -> Differenc
     for hardware, hashes, mine in zip(captured.edges, captured.hashes, ours, strict=True):
         edges += int((hardware != mine[:n]).sum())
         samples += _samples(ins, hardware, mine[:n])
-        if not is_approximate(form):
-            found = block_hashes(mine[n:])
-            wrong += int((hashes[: len(found)] != found).sum())
+        found = block_hashes(mine[n:])
+        wrong += int((hashes[: len(found)] != found).sum())
     return Difference(form, edges, wrong, tuple(samples)) if edges or wrong else None
 
 
 def report(differences: Iterable[Difference], total: int) -> str:
     """Return the text of a comparison: a count, then the forms that differ."""
     found = list(differences)
-    exact = [d for d in found if not is_approximate(d.form)]
-    lines = [f"{total} forms, {len(exact)} exact forms differ, {len(found) - len(exact)} approximate forms differ"]
-    return "\n".join([*lines, *(str(d) for d in exact), *(str(d) for d in found if is_approximate(d.form))])
+    return "\n".join([f"{total} forms, {len(found)} differ", *(str(d) for d in found)])

@@ -15,7 +15,6 @@ from warpsmith.hardware.differential_capture import DifferentialCapture
 from warpsmith.hardware.family_capture import FamilyCapture
 from warpsmith.hardware.machine_capture import MachineCapture
 from warpsmith.hardware.random_programs import SLOTS, THREADS
-from warpsmith.hardware.scalar_compare import is_approximate
 from warpsmith.hardware.scalar_store import BLOCK, Capture
 from warpsmith.hardware.tensor_programs import tensor_programs
 
@@ -31,8 +30,6 @@ class Line:
     about: dict[str, Any]
     forms: set[str] = field(default_factory=set[str])
     results: int = 0
-    note: str = "0"
-    """What of them differs: bit for bit none, but where the note says more."""
 
 
 def _scalar(path: Path) -> Iterator[Line]:
@@ -40,12 +37,10 @@ def _scalar(path: Path) -> Iterator[Line]:
     found: dict[str, Line] = {}
     for c in capture.items:
         opcode = c.form.mnemonic.partition(".")[0]
-        kind = f"`{opcode}` (approximate, f64)" if is_approximate(c.form) else f"`{opcode}`"
+        kind = f"`{opcode}`"
         line = found.setdefault(kind, Line(kind, capture.about))
         line.forms.add(c.form.key)
         line.results += sum(len(e) for e in c.edges) + sum(BLOCK * len(h) for h in c.hashes)
-        if is_approximate(c.form):
-            line.note = "within 1 ulp"
     yield from (found[k] for k in sorted(found))
 
 
@@ -142,7 +137,7 @@ def table(folder: Path) -> str:
     head = ["| forms of | forms | results | architecture | date | device, driver | differ |", "|---|---|---|---|---|---|---|"]
     rows = [
         f"| {x.family} | {len(x.forms):,} | {x.results:,} | {x.about.get('arch', '')} | {x.about.get('date', '')} "
-        f"| {x.about.get('device', '')}, {x.about.get('driver', '')} | {x.note} |"
+        f"| {x.about.get('device', '')}, {x.about.get('driver', '')} | 0 |"
         for x in lines(folder)
     ]
     return "\n".join([*head, *rows]) + "\n"

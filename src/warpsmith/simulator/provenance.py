@@ -68,12 +68,11 @@ def _note_elementwise(fidelity: Fidelity, number: int) -> None:
 
 def _note_approximate(fidelity: Fidelity, words: list[str], number: int) -> None:
     subject = ".".join(w for w in words if w != "ftz")
-    if words[-1] == "f64":
-        fidelity.note(subject, "approximate", "the rounded exact value; hardware's is within the manual's bound of it")
-    elif number != _CAPTURED:
+    if number != _CAPTURED:
         fidelity.note(subject, "approximate", f"what sm_90 gives; sm_{number} may differ within the manual's bound")
     else:
-        which = "captured operands" if words[0] == "div" else "every operand"
+        every = words[0] != "div" and words[-1] != "f64"
+        which = "every operand" if every else "captured operands"
         fidelity.note(subject, "hardware-checked", f"bit for bit what an H200 gave, for {which}")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from warpsmith.base.errors import InputError
 from warpsmith.hardware import scalar_capture
-from warpsmith.hardware.scalar_compare import compare_captured, compare_outputs, is_approximate, report
+from warpsmith.hardware.scalar_compare import compare_captured, compare_outputs, report
 from warpsmith.hardware.scalar_evaluate import evaluate
 from warpsmith.hardware.scalar_forms import ScalarForm, scalar_forms
 from warpsmith.hardware.scalar_kernels import groups, kernel_text
@@ -83,7 +83,7 @@ def test_run_writes_a_capture_that_agrees(some_forms, tmp_path, monkeypatch, cap
     kernels(tmp_path, some_forms)
     monkeypatch.setattr(scalar_capture, "driver", FakeDriver)
     assert scalar_capture.main(["run", "--cubins", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
-    assert capsys.readouterr().out.startswith(f"{len(some_forms)} forms, 0 exact forms differ, 0 approximate forms differ")
+    assert capsys.readouterr().out.startswith(f"{len(some_forms)} forms, 0 differ")
     capture = Capture.read(tmp_path / "out" / "scalar.capture")
     assert {c.form.key for c in capture.items} == set(NAMES)
     for captured in capture.items:
@@ -109,9 +109,7 @@ def test_a_wrong_result_is_found_with_its_inputs(some_forms):
     stored = compare_captured(captured)
     assert stored is not None
     assert (stored.edges, stored.random) == (1, 1)
-    assert report([difference], 7).startswith(
-        "7 forms, 1 exact forms differ, 0 approximate forms differ\nadd.rn.f32 (f32, f32): 1 edge"
-    )
+    assert report([difference], 7).startswith("7 forms, 1 differ\nadd.rn.f32 (f32, f32): 1 edge")
 
 
 def test_hash_depends_on_value_and_place():
@@ -136,10 +134,3 @@ def test_kernel_text_holds_every_form_once(some_forms):
     for batch in groups(some_forms):
         text = kernel_text(batch, "sm_90a")
         assert all(text.count(f"\n{f.mnemonic} ") == 1 for f in batch)
-
-
-def test_approximate_forms_are_those_of_f64():
-    named = {f.key: is_approximate(f) for f in scalar_forms("sm_90a")}
-    assert named["rcp.approx.ftz.f64"]
-    assert not named["ex2.approx.f32"]
-    assert not named["div.rn.f64"]

@@ -43,7 +43,7 @@ H200 = "hardware-checked; bit for bit what an H200 gave"
         ("tanh.approx.f16 %h1, %h1;", f"tanh.approx.f16: {H200}, for every operand"),
         (
             "rsqrt.approx.f64 %d1, %d1;",
-            "rsqrt.approx.f64: approximate; the rounded exact value; hardware's is within the manual's bound of it",
+            f"rsqrt.approx.f64: {H200}, for captured operands",
         ),
         (
             "mul.f32 %f2, %f1, %f1; sub.f32 %f1, %f2, %f1;",

@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.simulator.meanings import half, mufu
-from warpsmith.simulator.meanings.double import nan_result
+from warpsmith.simulator.meanings.double import fused, nan_result
 from warpsmith.simulator.meanings.forms import Form
 from warpsmith.simulator.meanings.packed import over_lanes, packed_dtype
 from warpsmith.simulator.meanings.single import flush, settle
 
-__all__ = ["BUILDERS", "FUNCTIONS", "approximate"]
+__all__ = ["BUILDERS", "FUNCTIONS", "approximate", "unary"]
 
 F32 = NDArray[np.float32]
-_UPPER_WORD = np.uint64(0xFFFFFFFF00000000)
+F64 = NDArray[np.float64]
+_NEGATIVE = np.uint64(0xFFF8000000000000).view(np.float64)
+"""What rsqrt.approx.f64 gives of negative numbers."""
 Fn = Callable[..., None]
 
 
@@ -114,26 +116,36 @@ def divide(form: Form) -> Fn:
     return fn
 
 
+def _seed(unit: Callable[[Any], Any], x: F64) -> F64:
+    """Apply a unit to the upper words of f64; the lower words of results are zero."""
+    upper = np.asarray(unit((x.view(np.uint64) >> np.uint64(32)).astype(np.uint32)))
+    return (upper.astype(np.uint64) << np.uint64(32)).view(np.float64)
+
+
 def double_seed(form: Form) -> Fn:
     """Build rcp.approx.ftz.f64 or rsqrt.approx.ftz.f64: the low 32 bits are neither read nor given."""
-    reciprocal = form.opcode == "rcp"
+    unit = mufu.rcp64h if form.opcode == "rcp" else mufu.rsq64h
 
-    def fn(out: NDArray[np.float64], a: NDArray[np.float64]) -> None:
-        x = (np.asarray(a).view(np.uint64) & _UPPER_WORD).view(np.float64)
-        x = np.where(np.abs(x) < 2.0**-1022, np.copysign(0.0, x), x)
-        r: Any = np.reciprocal(x) if reciprocal else 1 / np.sqrt(x)
-        r = np.where(np.abs(r) < 2.0**-1022, np.copysign(0.0, r), r)
-        r = (r.view(np.uint64) & _UPPER_WORD).view(np.float64)
-        out[...] = np.where(np.isnan(r), np.uint64(0x7FFFFFFF00000000).view(np.float64), r)
+    def fn(out: F64, a: F64) -> None:
+        out[...] = _seed(unit, np.ascontiguousarray(a, np.float64))
 
     return fn
 
 
 def double_root(form: Form) -> Fn:
-    """Build rsqrt.approx.f64: two roundings of the exact value."""
+    """Build rsqrt.approx.f64: the unit's value and one step of Halley's iteration; subnormals are scaled by 2⁵⁴ first."""
 
-    def fn(out: NDArray[np.float64], a: NDArray[np.float64]) -> None:
-        out[...] = nan_result(1 / np.sqrt(np.asarray(a)), a)
+    def fn(out: F64, a: F64) -> None:
+        a = np.ascontiguousarray(a, np.float64)
+        small = np.abs(a) < 2.0**-1022
+        x = np.where(small, a * 2.0**54, a)
+        y = _seed(mufu.rsq64h, x)
+        error = fused(x, -(y * y), np.ones_like(y), "rn")
+        slope = fused(error, np.full_like(y, 0.375), np.full_like(y, 0.5), "rn")
+        r = fused(slope, y * error, y, "rn")
+        r = np.where(small, r * 2.0**27, r)
+        r = np.where(a == 0, np.copysign(np.inf, a), np.where(a == np.inf, 0.0, r))
+        out[...] = np.where(np.isnan(a), nan_result(a + a, a), np.where(a < 0, _NEGATIVE, r))
 
     return fn
 

@@ -8,6 +8,7 @@ found, with T the table of a function, m the 23 fraction bits and e the exponent
     EX2    k = ⌊|x|·2²³⌋, one's complement when x < 0;  T[k mod 2²³] · 2^⌊k/2²³⌋;  integers are exact
     LG2    T₀[m] for e = 0, T₋₁[m] for e = −1; above, e + T₀[m], below, e + 1 + T₋₁[m], truncated towards zero
     SIN    of turns: k = ⌊|y|·2²⁵⌋ mod 2²⁵, quarters mirrored by one's complement;  COS y = SIN (k + 2²³)
+    RCP64H, RSQ64H  on the upper words of f64: as RCP and RSQ, with tables of 20 fraction bits
     TANH   x below 2⁻⁸, 1 from 8; between, T of the leading fraction bits (17 to 21 of them, by exponent)
 
 Subnormal operands are zeros and subnormal results become zeros, except for TANH.
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     F32 = NDArray[np.float32]
     I64 = NDArray[np.int64]
 
-__all__ = ["TANH_BUCKETS", "TURNS", "cos", "ex2", "lg2", "rcp", "rsq", "sin", "sqrt", "table", "tanh", "turns"]
+__all__ = [
+    "TANH_BUCKETS", "TURNS", "cos", "ex2", "lg2", "rcp", "rcp64h", "rsq", "rsq64h", "sin", "sqrt", "table", "tanh", "turns",
+]  # fmt: skip
 
 _FRACTION = (1 << 23) - 1
 _NAN, _INF, _SIGN = 0x7FFFFFFF, 0x7F800000, 0x80000000
@@ -175,3 +178,27 @@ def tanh(x: F32) -> F32:
     at = np.where(inside, start[e] + (m >> ignored[e]), 0)
     r = np.where(inside, table("tanh")[at].astype(np.int64), np.where(e < min(TANH_BUCKETS), b, 127 << 23))
     return _float(np.where(b > _INF, _NAN, r | (_bits(x) & _SIGN)))
+
+
+def _upper(x: Any) -> tuple[I64, I64, I64, I64]:
+    """Return (sign bit, biased exponent, 20 fraction bits, whether NaN) of upper words of f64."""
+    b = np.asarray(x).astype(np.int64)
+    return b & _SIGN, (b >> 20) & 0x7FF, b & 0xFFFFF, (b & ~_SIGN) > 0x7FF00000
+
+
+def rcp64h(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """MUFU.RCP64H: upper words of f64 to those of reciprocals."""
+    sign, e, m, nan = _upper(x)
+    r = table("rcp64h")[m].astype(np.int64) - ((e - 1023) << 20)
+    r = np.where(r < (1 << 20), 0, r)
+    r = np.where(e == 0, 0x7FF00000, np.where(e == 0x7FF, 0, r)) | sign
+    return np.where(nan, _NAN, r).astype(np.uint32)
+
+
+def rsq64h(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """MUFU.RSQ64H: upper words of f64 to those of reciprocal square roots."""
+    sign, e, m, nan = _upper(x)
+    odd = (e - 1023) & 1
+    r = table("rsq64h")[(odd << 20) | m].astype(np.int64) - (((e - 1023 - odd) >> 1) << 20)
+    r = np.where(e == 0, 0x7FF00000 | sign, np.where(e == 0x7FF, 0, r))
+    return np.where(nan | ((sign != 0) & (e != 0)), _NAN, r).astype(np.uint32)

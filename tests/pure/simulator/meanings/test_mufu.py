@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from warpsmith.simulator.meanings import mufu
-from warpsmith.simulator.meanings.approx import FUNCTIONS
+from warpsmith.simulator.meanings.approx import FUNCTIONS, unary
 from warpsmith.simulator.meanings.arithmetic import build_form
 from warpsmith.simulator.meanings.forms import Form
 
@@ -103,3 +103,23 @@ def test_integers_are_exact_powers():
 def test_tanh_is_the_operand_when_small_and_one_when_large():
     x = f32(0x1, 0x3B7FFFFF, 0x41000000, 0xC1000000, 0x7F800000, 0xFF800000)
     assert mufu.tanh(x).view(np.uint32).tolist() == [0x1, 0x3B7FFFFF, 0x3F800000, 0xBF800000, 0x3F800000, 0xBF800000]
+
+
+SEEDS = [  # operation, operand, what an H200 gave
+    ("rcp.approx.ftz.f64", 0x405F76B90A0200CE, 0x3F8045CF00000000),
+    ("rcp.approx.ftz.f64", 0x97D9DBBFA18695A4, 0xE803CCD700000000),
+    ("rsqrt.approx.ftz.f64", 0x5EDF7238B4A760D4, 0x3076D36800000000),
+    ("rsqrt.approx.ftz.f64", 0x3FCC378E31704DF1, 0x400109F000000000),
+    ("rsqrt.approx.f64", 0x3FEFFFFFFFFFFFFF, 0x3FF0000000000000),
+    ("rsqrt.approx.f64", 0x05F89C762FEBE7E1, 0x5CE9CD2A790BBEE9),
+    ("rsqrt.approx.f64", 0x3FB797C400000000, 0x400A5A35D5770141),
+    ("rsqrt.approx.f64", 0xC000000000000000, 0xFFF8000000000000),
+]
+
+
+@pytest.mark.parametrize(("operation", "operand", "result"), SEEDS)
+def test_functions_of_doubles_give_what_the_gpu_gave(operation, operand, result):
+    out = np.empty(1)
+    with np.errstate(all="ignore"):
+        unary(Form.parse(operation))(out, np.array([operand], np.uint64).view(np.float64))
+    assert int(out.view(np.uint64)[0]) == result
