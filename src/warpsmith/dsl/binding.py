@@ -26,6 +26,8 @@ class Callee(Protocol):
     fn: Callable[..., object]
     plans: dict[Any, Any]
     """Launches that were prepared, by the kinds of their arguments."""
+    latest: dict[Any, Any]
+    """The latest of them, by keywords and count."""
     operators: dict[Any, Any]
     """Operators of torch and foreign functions of XLA, by their keywords."""
     number: int

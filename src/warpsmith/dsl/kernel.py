@@ -45,6 +45,8 @@ class Kernel:
         self._built: dict[tuple[object, ...], Built] = {}
         self.plans: dict[Any, Any] = {}
         """Launches on a GPU that were prepared, by the kinds of their arguments."""
+        self.latest: dict[Any, Any] = {}
+        """The latest of them, by keywords and count."""
         self.operators: dict[Any, Any] = {}
         """Operators of torch and foreign functions of XLA, by their keywords."""
         self.number = remember(self)

@@ -50,6 +50,13 @@ class Arrays(Protocol):
         """Say whether automatic differentiation records what is done with these arrays."""
         ...
 
+    def guard(self, arrays: Sequence[Any]) -> Callable[..., bool] | None:
+        """Return a function that says whether arrays are of the same kinds as these (aligned addresses apart); None for none.
+
+        With one there is `.addresses(arrays)`, which returns their lowest four bits or'ed, and the addresses.
+        """
+        ...
+
     def facts(self, value: Any) -> ArrayFacts:
         """Describe one array."""
         ...

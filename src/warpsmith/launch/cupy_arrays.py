@@ -51,6 +51,9 @@ class CupyArrays:
         """There is no automatic differentiation."""
         return False
 
+    def guard(self, arrays: Sequence[Any]) -> None:
+        """There is no check but the key."""
+
     def facts(self, value: Any) -> ArrayFacts:
         """Describe one array."""
         return ArrayFacts(value.dtype.name, value.itemsize, value.shape, value.strides, value.data.ptr, value.data.device_id)

@@ -112,6 +112,9 @@ class InterfaceArrays:
         """There is no automatic differentiation."""
         return False
 
+    def guard(self, arrays: Sequence[Any]) -> None:
+        """There is no check but the key."""
+
     def facts(self, value: Any) -> ArrayFacts:
         """Describe one array."""
         if hasattr(value, "__cuda_array_interface__"):

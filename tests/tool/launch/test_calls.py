@@ -25,6 +25,7 @@ def sizes(driver: RecordingDriver) -> None:
     driver.sizes |= {"scaled_add": [8, 8, 8, 4], "scaled": [8, 8, 4], "maps": [128, 8, 128]}
     for k in (scaled_add, scaled):
         k.plans.clear()
+        k.latest.clear()
 
 
 def pointer(array: GpuArray) -> bytes:
