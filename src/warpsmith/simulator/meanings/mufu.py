@@ -180,7 +180,7 @@ def tanh(x: F32) -> F32:
     return _float(np.where(b > _INF, _NAN, r | (_bits(x) & _SIGN)))
 
 
-def _upper(x: Any) -> tuple[I64, I64, I64, I64]:
+def _upper(x: Any) -> tuple[I64, I64, I64, Any]:
     """Return (sign bit, biased exponent, 20 fraction bits, whether NaN) of upper words of f64."""
     b = np.asarray(x).astype(np.int64)
     return b & _SIGN, (b >> 20) & 0x7FF, b & 0xFFFFF, (b & ~_SIGN) > 0x7FF00000
