@@ -222,6 +222,15 @@ MUTANTS = [
     Mutant("cluster-exit", "peer", "an arrival and no wait", " barrier.cluster.wait.acquire.aligned;\n", "", " ld.shared::cluster"),
     Mutant("cluster-exit", "peer", "a barrier of the CTA alone", " barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;\n", " bar.sync 0;\n", " ld.shared::cluster"),
     Mutant("register-before-wait", "product", "written under a predicate that the block sets", WAIT, " setp.lt.u32 %p3, %r1, 40;\n @%p3 mov.f32 %f3, 0f00000000;\n" + WAIT, " @%p3 mov.f32"),
+    Mutant("peer-lifetime", "peer", "no barrier before the first access", " barrier.cluster.arrive.aligned;\n barrier.cluster.wait.aligned;\n", "", " ld.shared::cluster"),
+    Mutant("peer-lifetime", "peer", "an arrival and no wait before the first access", " barrier.cluster.wait.aligned;\n", "", " ld.shared::cluster"),
+    Mutant("peer-lifetime", "peer", "a barrier of the CTA before the first access", " barrier.cluster.arrive.aligned;\n barrier.cluster.wait.aligned;\n", " bar.sync 0;\n", " ld.shared::cluster"),
+    Mutant("trap", "tile", "a trap on the way", " bar.sync 0;\n", " bar.sync 0;\n @!%p1 trap;\n", " @!%p1 trap"),
+    Mutant("trap", "reduction", "a trap in one warp", " bar.sync 0;\n", " bar.sync 0;\n setp.gt.u32 %p3, %r1, 63;\n @%p3 trap;\n", " @%p3 trap"),
+    Mutant("trap", "handover", "a trap of the reader", "READY:\n", "READY:\n trap;\n", " trap"),
+    Mutant("livelock", "tile", "a loop without an end", " bar.sync 0;\n", " bar.sync 0;\nSPIN:\n add.u32 %r10, %r1, 1;\n add.u32 %r1, %r10, 1;\n bra SPIN;\n", " add.u32 %r1, %r10, 1;"),
+    Mutant("livelock", "reduction", "a step that never gets small", " shr.u32 %r3, %r3, 1;", " xor.b32 %r3, %r3, 1;\n add.u32 %r3, %r3, 16;", " setp.ne.u32 %p1, %r3, 0;"),
+    Mutant("livelock", "handover", "the reader counts for ever", "READY:\n", "READY:\n add.u32 %r1, %r1, 3;\n bra READY;\n", " add.u32 %r1, %r1, 3;"),
     Mutant("divergent-collective", "reduction", "a shuffle in a branch", SUMS, " and.b32 %r12, %r1, 1;\n setp.eq.u32 %p1, %r12, 0;\n @%p1 bra ODD;\n" + SUMS + "ODD:\n", SUMS.rstrip()),
     Mutant("divergent-collective", "reduction", "a mask that leaves lanes out", "%r10, 0xf;", "%r10, 0x7;", " redux.sync"),
     Mutant("divergent-collective", "product", "a commit by half of the warpgroup", COMMIT, " setp.gt.u32 %p2, %r1, 63;\n @%p2 bra OVER;\n" + COMMIT + "OVER:\n", COMMIT.rstrip()),
@@ -262,7 +271,7 @@ def test_the_fault_is_named_at_its_line(m: Mutant) -> None:
 
 def test_every_kind_has_three_mutants() -> None:
     kinds = Counter(m.kind for m in MUTANTS)
-    assert len(kinds) == 20
+    assert len(kinds) == 23
     assert min(kinds.values()) >= 3
 
 
