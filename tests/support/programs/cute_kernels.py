@@ -6,6 +6,7 @@ import numpy as np
 
 from programs.program import Collection, Judge, Launch
 from ptx_corpus import sample
+from warpsmith.simulator.tensormap import TensorMap
 
 ARCHS = ("sm_80", "sm_90a", "sm_120a")
 program = Collection("cute", "", ARCHS)
@@ -67,3 +68,14 @@ def mma(rng: np.random.Generator) -> Judge:
     c = np.zeros((32, 16), np.float32)
     yield Launch([a, b, c], _kernel("mma"), grid=1, block=128)
     assert np.allclose(c, a.astype(float) @ b.astype(float).T, atol=1e-4)
+
+
+@program("hopper", source="hopper", archs=("sm_90a",))
+def hopper(rng: np.random.Generator) -> Judge:
+    """A product through tensor maps, an mbarrier and products of a warpgroup"""
+    a, b = rng.standard_normal((2, 128, 192)).astype(np.float16)
+    c = np.zeros((128, 128), np.float32)
+    maps = [TensorMap(t, box=(64, 64), swizzle="128B") for t in (a, b)]
+    kernel = next(f.name for f in sample("cute/hopper.sm_90a").functions() if f.kind == "entry")
+    yield Launch([*maps, c, b"\0"], kernel, grid=(2, 2), block=128, shared=32768)
+    assert np.allclose(c, a.astype(float) @ b.astype(float).T, atol=1e-3)
