@@ -29,7 +29,7 @@ from warpsmith.types import f16, f32
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROUNDS, LAUNCHES, WARM = 60, 100, 30
+ROUNDS, LAUNCHES, WARM = 40, 100, 30
 
 
 def empty_kernel(inputs: int, outputs: int) -> Any:

@@ -107,7 +107,10 @@ class RecordingDriver:
     def launchable(self, function: int) -> int:
         return function
 
-    def launch(self, config: Config, function: int, parameters: int) -> int:
+    def launch(self, config: Config, function: int, parameters: int, extra: int) -> tuple[int]:
+        return (self._launch(config, function, parameters),)
+
+    def _launch(self, config: Config, function: int, parameters: int) -> int:
         if self.context == 0:
             return 201
         name = self.functions[function]

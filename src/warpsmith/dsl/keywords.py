@@ -50,6 +50,9 @@ NO_KEYWORDS = Keywords(())
 def sort_keywords(kernel: Callee, keywords: dict[str, Any]) -> Keywords:
     """Sort the keywords of a call."""
     numbers = kernel.numbers
+    if numbers.issuperset(keywords) and _PLAIN.issuperset(map(type, keywords.values())):
+        key = tuple(keywords)
+        return Keywords(key, key, tuple(keywords.values()))
     rest: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for n, v in keywords.items():
@@ -58,8 +61,6 @@ def sort_keywords(kernel: Callee, keywords: dict[str, Any]) -> Keywords:
         else:
             rest[n] = v
     names = tuple(values)
-    if not rest:
-        return Keywords(names, names, tuple(values.values()))
     own = kernel.constants | {p.name for p in kernel.configuration.raw_params}
     options = {n: rest.pop(n) for n in _OPTIONS if n in rest and n not in own}
     stream = options.get("stream")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from warpsmith.dsl.binding import Callee
     from warpsmith.dsl.build import Built
 
-__all__ = ["launch", "map_fields", "prepare"]
+__all__ = ["launch", "launch_again", "map_fields", "prepare"]
 
 _PLANS_KEPT = 4096
 """Kinds of arguments of one kernel that are remembered."""
@@ -41,6 +41,10 @@ class Prepared(NamedTuple):
     """The PTX that was compiled, kept to see edits where the caller holds the module."""
     recorded: bool
     """A tensor may be watched by automatic differentiation."""
+    arrays: Any
+    """The adapter of the library."""
+    given: int
+    """Tensors of the call."""
     same: Callable[..., bool] | None
     """Says of arrays whether they are of the kinds this was prepared for, but for the low bits of addresses, which are zero."""
 
@@ -64,19 +68,33 @@ def launch(kernel: Callee, arrays: Any, tensors: tuple[Any, ...], keywords: dict
             return call_operator(kernel, tensors, keywords)
         entry, addresses = found
         kernel.latest[latest] = entry
+        kernel.quick = entry if call is NO_KEYWORDS and entry.same is not None and not entry.built.shared_out else None
     if entry.recorded and recorded and arrays.recording(tensors):
         return call_operator(kernel, tensors, keywords)
-    outputs: Any = tensors[entry.inputs :]
-    if entry.allocators:
-        outputs = [make() for make in entry.allocators]
-        addresses[entry.inputs : entry.inputs] = [arrays.address(o) for o in outputs]
     if call.stream is None:
         stream = arrays.stream(entry.device, everything)
     else:
         stream = call.stream
         arrays.wait(entry.device, stream, everything)
-    entry.run(addresses, stream, call.values)
+    return _run(entry, tensors, addresses, stream, call.values)
+
+
+def _run(entry: Prepared, tensors: tuple[Any, ...], addresses: list[int], stream: int, values: Sequence[Any]) -> Any:
+    outputs: Any = tensors[entry.inputs :]
+    if entry.allocators:
+        outputs = [make() for make in entry.allocators]
+        addresses[entry.inputs : entry.inputs] = [entry.arrays.address(o) for o in outputs]
+    entry.run(addresses, stream, values)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def launch_again(kernel: Callee, entry: Prepared, tensors: tuple[Any, ...]) -> Any:
+    """Launch on tensors of the kinds that `entry` was prepared for, without keywords."""
+    arrays = entry.arrays
+    low, addresses = arrays.addresses(tensors)
+    if low or (entry.recorded and arrays.recording(tensors)) or entry.built.shared_out:
+        return launch(kernel, arrays, tensors, {}, recorded=True)
+    return _run(entry, tensors, addresses, arrays.stream(entry.device, tensors), ())
 
 
 def _find(
@@ -97,6 +115,7 @@ def _find(
         if len(kernel.plans) >= _PLANS_KEPT:
             kernel.plans.clear()
             kernel.latest.clear()
+            kernel.quick = None
         entry = kernel.plans[key] = _prepare(kernel, arrays, tensors, call)
     return entry, addresses
 
@@ -156,7 +175,7 @@ def _prepare(kernel: Callee, arrays: Any, tensors: Sequence[Any], call: Keywords
     same = (
         arrays.guard((*tensors, *call.arrays.values())) if all(f.address % 16 == 0 for f in (*facts, *extra.values())) else None
     )
-    return Prepared(run, allocators, plan.context.device, kernel.input_count, built, text, recorded, same)
+    return Prepared(run, allocators, plan.context.device, kernel.input_count, built, text, recorded, arrays, len(tensors), same)
 
 
 def _dumping(

@@ -26,7 +26,7 @@ _kernels: WeakValueDictionary[int, Callee] = WeakValueDictionary()
 def is_compiling() -> bool:
     """Say whether torch.compile traces this call. torch.compile reads this function; it is as it can be read."""
     torch = sys.modules.get("torch")
-    return torch is not None and torch.compiler.is_compiling()
+    return torch is not None and torch.compiler.is_dynamo_compiling()
 
 
 def remember(kernel: Callee) -> int:

@@ -120,8 +120,11 @@ class Driver(Protocol):
         """Return what `launch` takes for a kernel."""
         ...
 
-    def launch(self, config: Any, function: Any, parameters: int) -> int:
-        """Launch; `parameters` is the address of the array of pointers to the arguments. Return the CUresult, 0 for success."""
+    def launch(self, config: Any, function: Any, parameters: int, extra: int, /) -> tuple[int, ...]:
+        """Launch; `parameters` is the address of the array of pointers to the arguments, `extra` is 0. Return (CUresult,).
+
+        This is cuLaunchKernelEx of cuda-bindings itself: a function around it costs a tenth of a microsecond.
+        """
         ...
 
     def failure(self, call: str, code: int) -> DriverError:

@@ -169,9 +169,7 @@ class CudaDriver:
         """Return the object that spares cuda-bindings a conversion."""
         return cu.CUfunction(function)
 
-    def launch(self, config: Any, function: Any, parameters: int) -> int:
-        """Launch; the result is an enumeration whose success is 0."""
-        return cu.cuLaunchKernelEx(config, function, parameters, 0)[0]
+    launch = staticmethod(cu.cuLaunchKernelEx)
 
     def allocate(self, size: int) -> int:
         """Allocate device memory."""

@@ -149,7 +149,7 @@ class Plan:
         context = self.context
         context.recent.append(self)
         if context.alone:
-            status = self._launch(block.config, self._function, block.parameters)
+            status: int = self._launch(block.config, self._function, block.parameters, 0)[0]
             if status:
                 status = self._again(block, status)
         else:
@@ -182,7 +182,7 @@ class Plan:
         """Launch with the device's context current."""
         before = self.context.enter()
         try:
-            return self._launch(block.config, self._function, block.parameters)
+            return self._launch(block.config, self._function, block.parameters, 0)[0]
         finally:
             self.context.leave(before)
 

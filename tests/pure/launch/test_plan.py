@@ -125,9 +125,9 @@ def test_launches_from_many_threads_do_not_mix_their_arguments(driver: Recording
     waiting = threading.Barrier(4)
     original = driver.launch
 
-    def slow(config: Any, function: int, parameters: int) -> int:
+    def slow(config: Any, function: int, parameters: int, extra: int) -> tuple[int]:
         waiting.wait(10)  # every thread has written its arguments before the driver reads any
-        return original(config, function, parameters)
+        return original(config, function, parameters, extra)
 
     p._launch = slow
     threads = [threading.Thread(target=p.run, args=([i, 100 + i], i)) for i in range(4)]
