@@ -27,14 +27,23 @@ from warpsmith.toolchain import compile_ptx
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["OPERATIONS", "main"]
+__all__ = ["OPERATIONS", "SEEDS", "main"]
 
 OPERATIONS = (
     *(f"{name}.approx{ftz}.f32" for name in ("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos") for ftz in (".ftz", "")),
     "tanh.approx.f32",
 )
+SEEDS = ("rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64")
+"""Functions of the upper words of f64; `run` takes and gives those."""
 _CHUNK = 1 << 26
 _THREADS = 256
+
+
+def _applied(operation: str) -> str:
+    """Lines that apply the operation to the bits `%i3` and leave those of the result in `%i2`."""
+    if operation in SEEDS:
+        return f"mov.b32 %i0, 0; mov.b64 %y0, {{%i0, %i3}}; {operation} %y1, %y0; mov.b64 {{%i0, %i2}}, %y1;"
+    return f"mov.b32 %x0, %i3; {operation} %x1, %x0; mov.b32 %i2, %x1;"
 
 
 def _kernel(operation: str) -> str:
@@ -44,16 +53,16 @@ def _kernel(operation: str) -> str:
     .reg .u64 %a<3>;
     .reg .u32 %i<4>;
     .reg .f32 %x<2>;
+    .reg .f64 %y<2>;
     ld.param.u64 %a0, [to];
     ld.param.u32 %i0, [first];
     mov.u32 %i1, %ctaid.x;
     mov.u32 %i2, %tid.x;
     mad.lo.u32 %i1, %i1, {_THREADS}, %i2;
     add.u32 %i3, %i1, %i0;
-    mov.b32 %x0, %i3;
-    {operation} %x1, %x0;
+    {_applied(operation)}
     mad.wide.u32 %a1, %i1, 4, %a0;
-    st.global.f32 [%a1], %x1;
+    st.global.b32 [%a1], %i2;
     ret;
 }}
 """
@@ -66,7 +75,7 @@ class Unit:
         self.gpu = driver()
         arch = self.gpu.arch
         head = f".version 8.0\n.target {arch}\n.address_size 64\n"
-        self.cubin = compile_ptx(head + "".join(_kernel(o) for o in OPERATIONS), arch).cubin
+        self.cubin = compile_ptx(head + "".join(_kernel(o) for o in (*OPERATIONS, *SEEDS)), arch).cubin
         self.buffer = self.gpu.allocate(4 * _CHUNK)
 
     def run(self, operation: str, first: int, count: int) -> NDArray[np.uint32]:
@@ -80,6 +89,11 @@ class Unit:
     def binades(self, operation: str, biased: int, count: int = 1) -> NDArray[np.int64]:
         """Return the results over whole binades as int64."""
         return np.concatenate([self.run(operation, (biased + i) << 23, 1 << 23) for i in range(count)]).astype(np.int64)
+
+
+def _double(unit: Unit, operation: str, count: int) -> NDArray[np.int64]:
+    """Upper words of results for those of 1 to 2 (to 4 for `count` 2), the lower words zero."""
+    return np.concatenate([unit.run(operation, (1023 + i) << 20, 1 << 20) for i in range(count)]).astype(np.int64)
 
 
 def _sine(unit: Unit) -> NDArray[np.int64]:
@@ -118,6 +132,8 @@ def capture(to: Path) -> None:
         "lg2": unit.binades("lg2.approx.ftz.f32", 126, 2),
         "sin": _sine(unit),
         "tanh": _hyperbolic(unit),
+        "rcp64h": _double(unit, SEEDS[0], 1),
+        "rsq64h": _double(unit, SEEDS[1], 2),
     }
     note = f"captured on {unit.gpu.arch} {unit.gpu.name}, driver {unit.gpu.version}, {datetime.date.today().isoformat()}"
     for name, values in tables.items():

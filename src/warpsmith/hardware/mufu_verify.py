@@ -2,9 +2,9 @@
 
     python -m warpsmith.hardware.mufu_verify [OUT]       a line for each form, also into OUT/mufu.txt
 
-Needs a GPU, ptxas, CuPy. Every f32 function takes all 2³² operands; div takes `PAIRS` pairs from a counter-based generator. The
-model runs through CuPy (`device_functions.py`); on a sample of each form it is compared with numpy's evaluation as well. The
-f16 and bf16 forms are captured on all 65,536 operands by `scalar_capture`.
+Needs a GPU, ptxas, CuPy. Every f32 function takes all 2³² operands, those of f64 all upper words; div takes `PAIRS` pairs
+from a counter-based generator. The model runs through CuPy (`device_functions.py`); on a sample of each form it is compared
+with numpy's evaluation as well. The f16 and bf16 forms are captured on all 65,536 operands by `scalar_capture`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ import numpy as np
 
 from warpsmith.assembly.ptx.isa import match
 from warpsmith.hardware.device_functions import Unflushed, functions_on
-from warpsmith.hardware.mufu_capture import OPERATIONS
+from warpsmith.hardware.mufu_capture import OPERATIONS, SEEDS
 from warpsmith.launch.driver import driver
 from warpsmith.simulator.meanings import approx
 from warpsmith.simulator.meanings.forms import form_of
 from warpsmith.toolchain import compile_ptx
 
-__all__ = ["DIVISIONS", "PAIRS", "evaluate", "main", "pairs"]
+__all__ = ["DIVISIONS", "EVERY", "PAIRS", "evaluate", "main", "pairs"]
 
 DIVISIONS = ("div.approx.f32", "div.approx.ftz.f32", "div.full.f32", "div.full.ftz.f32")
+EVERY = (*OPERATIONS, *SEEDS, *DIVISIONS)
 PAIRS = 1 << 30
 """Pairs of operands that each form of div is compared on."""
 _CHUNK = 1 << 26
@@ -63,17 +64,21 @@ _PAIR = f"""
 
 def _kernel(operation: str) -> str:
     """Thread i of a launch computes the operation on operand or pair `first + i` and stores the result's bits."""
-    two = operation in DIVISIONS
-    load = _PAIR if two else " cvt.u32.u64 %a, %i; mov.b32 %x0, %a;"
+    if operation in SEEDS:
+        apply = " cvt.u32.u64 %a, %i; mov.b32 %b, 0;"
+        apply += f" mov.b64 %y0, {{%b, %a}}; {operation} %y1, %y0; mov.b64 {{%b, %a}}, %y1; mov.b32 %x2, %a;"
+    elif operation in DIVISIONS:
+        apply = f"{_PAIR} {operation} %x2, %x0, %x1;"
+    else:
+        apply = f" cvt.u32.u64 %a, %i; mov.b32 %x0, %a; {operation} %x2, %x0;"
     return f"""
 .visible .entry {operation.replace(".", "_")}(.param .u64 to, .param .u64 first)
 {{
- .reg .b64 %to, %i, %y, %z; .reg .b32 %a, %b, %s, %t, %k; .reg .f32 %x<3>; .reg .pred %p;
+ .reg .b64 %to, %i, %y, %z; .reg .b32 %a, %b, %s, %t, %k; .reg .f32 %x<3>; .reg .f64 %y0, %y1; .reg .pred %p;
  ld.param.u64 %to, [to]; ld.param.u64 %i, [first];
  mov.u32 %k, %ctaid.x; mov.u32 %t, %tid.x; mad.lo.u32 %k, %k, {_THREADS}, %t;
  mad.wide.u32 %to, %k, 4, %to; cvt.u64.u32 %y, %k; add.u64 %i, %i, %y;
-{load}
- {operation} %x2, %x0{", %x1" if two else ""};
+{apply}
  st.global.f32 [%to], %x2;
  ret;
 }}
@@ -88,7 +93,7 @@ class Verifier:
         self.cupy: Any = importlib.import_module("cupy")
         self.gpu = driver()
         arch = self.gpu.arch
-        text = f".version 8.0\n.target {arch}\n.address_size 64\n" + "".join(map(_kernel, (*OPERATIONS, *DIVISIONS)))
+        text = f".version 8.0\n.target {arch}\n.address_size 64\n" + "".join(map(_kernel, EVERY))
         self.cubin = compile_ptx(text, arch).cubin
         self.results = self.cupy.empty(_CHUNK, self.cupy.uint32)
         self.model = functions_on(Unflushed(self.cupy))
@@ -134,6 +139,9 @@ def evaluate(operation: str, first: int, count: int, library: Any, model: Any) -
         out = library.empty(count, library.float32)
         with np.errstate(all="ignore"):
             model.divide(form_of(match(operation)[0]))(out, a, b)
+    elif operation in SEEDS:
+        unit = model.mufu.rcp64h if operation.startswith("rcp") else model.mufu.rsq64h
+        return unit(index.astype(library.uint32))
     else:
         name, ftz = operation.partition(".")[0], ".ftz" in operation
         with np.errstate(all="ignore"):
@@ -144,7 +152,7 @@ def evaluate(operation: str, first: int, count: int, library: Any, model: Any) -
 def main(arguments: list[str]) -> int:
     """Verify every form; return 1 if any differs."""
     verifier, lines, status = Verifier(), list[str](), 0
-    for operation in (*OPERATIONS, *DIVISIONS):
+    for operation in EVERY:
         wrong, line = verifier.verify(operation)
         status |= wrong != 0
         lines.append(line)
