@@ -20,8 +20,12 @@ from importlib.metadata import version
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import torch
-from cuda.bindings import driver as cu
+try:
+    import torch
+    from cuda.bindings import driver as cu
+except ImportError as missing:
+    print(f"launch overhead: not measured, {missing.name} is not installed")
+    sys.exit()
 
 from warpsmith import Layout, Tile, kernel, ptx
 from warpsmith.types import f16, f32
@@ -140,6 +144,9 @@ def measure() -> dict[str, float]:
 
 
 def main() -> None:
+    if not torch.cuda.is_available():
+        print("launch overhead: not measured, there is no GPU")
+        return
     found = measure()
     base = {name: found[f"driver, {'8' if '8 tensors' in name else '3'} tensors"] for name in found}
     packages = ", ".join(f"{p} {version(p)}" for p in ("torch", "cuda-bindings"))
