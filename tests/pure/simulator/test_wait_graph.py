@@ -27,7 +27,7 @@ def test_the_root_of_the_chain_comes_first() -> None:
         f"<string>:66: cta (0,0,0) warp 4 lanes 0 at {free} waits for mbarrier [0x810] phase 0 lacks 128 of 128 arrivals; "
         "nobody arrived in it",
         "<string>:23:   the barrier is shared variable `free`",
-        "<string>:23:   nobody has ever arrived on it, and no instruction is left that could",
+        "<string>:23:   nobody has ever arrived on it, and nobody who waits elsewhere has an arrival before him that might",
         f"<string>:39: cta (0,0,0) warps 0-3 lanes 0-31 at {free} waits for {full}; nobody arrived in it",
         "<string>:21:   the barrier is shared variable `full`",
         "<string>:68:   should arrive: `mbarrier.arrive.expect_tx.shared::cta.b64` has arrived on it in other phases "

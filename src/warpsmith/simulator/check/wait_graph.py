@@ -51,10 +51,12 @@ def wait_graph(engine: Engine) -> list[Node]:
     """Return the parked groups with their edges, in the order of CTAs and warps."""
     parked = sorted(engine.parked, key=lambda p: (p.cohort.rect[0], p.cohort.rect[2]))
     nodes = [Node(p, set(_warps(p))) for p in parked]
+    ahead = [_ahead(engine, n) for n in nodes]
+    for i, node in enumerate(nodes):
+        _complete(engine, node, {b for j, blocks in enumerate(ahead) if j != i for b in blocks})
     for node in nodes:
-        _complete(engine, node)
-    for node in nodes:
-        node.edges = [n for n in nodes if n is not node and (n.warps & node.signallers or node.hoped & _ahead(engine, n))]
+        others = [(n, blocks) for n, blocks in zip(nodes, ahead, strict=True) if n is not node]
+        node.edges = [n for n, blocks in others if n.warps & node.signallers or node.hoped & blocks]
     return nodes
 
 
@@ -87,15 +89,15 @@ def _warps(p: Parked) -> Iterator[Warp]:
         yield c0 + r, t0 // 32 + w
 
 
-def _complete(engine: Engine, node: Node) -> None:
-    """Fill in who is known to signal what a node waits for."""
+def _complete(engine: Engine, node: Node, ahead: set[int]) -> None:
+    """Fill in who is known to signal what a node waits for; `ahead`: blocks that other groups may still come to."""
     m = engine.machine
     condition: Any = node.parked.condition
     condition = getattr(condition, "inner", condition)
     if isinstance(condition, PhaseWait):
         rows = {row for row, _ in node.warps}
         left = [w.barrier for w in condition.waiting if not w.passed().any()]
-        _of_mbarriers(engine, node, [b for b in left if b.row in rows] or left)
+        _of_mbarriers(engine, node, [b for b in left if b.row in rows] or left, ahead)
     elif isinstance(condition, Generation):
         for row in {row for row, _ in node.warps}:
             _of_barrier(m, node, row, condition.number)
@@ -109,7 +111,7 @@ def _warps_of(threads: Any, first: int) -> set[Warp]:
     return {(first + r, w) for r, w in zip(rows.tolist(), warps.tolist(), strict=True)}
 
 
-def _of_mbarriers(engine: Engine, node: Node, barriers: list[MBarrier]) -> None:
+def _of_mbarriers(engine: Engine, node: Node, barriers: list[MBarrier], ahead: set[int]) -> None:
     """Fill in who has arrived on barriers before, or on barriers like them, or has not come to an arrival yet."""
     m = engine.machine
     known: dict[tuple[str, str, Place | None], set[Warp]] = {}
@@ -127,11 +129,13 @@ def _of_mbarriers(engine: Engine, node: Node, barriers: list[MBarrier]) -> None:
     for (text, what, place), warps in list(known.items())[:4]:
         node.lines.append((f"should arrive: `{what}` {text} ({_names(m, warps)})", place))
     if not known:
-        never = [(block, op) for block, op in _never_run(engine) if "arrive" in op.text]
+        never = [(block, op) for block, op in _never_run(engine) if "arrive" in op.text and block in ahead]
         node.hoped |= {block for block, _ in never}
-        node.lines += [(f"should arrive, perhaps: `{op.text}`, which has never run", op.place) for _, op in never[:3]]
+        places = dict.fromkeys((op.text, op.place) for _, op in never)
+        node.lines += [(f"should arrive, perhaps: `{text}`, which has never run", place) for text, place in list(places)[:3]]
         if not never:
-            node.lines.append(("nobody has ever arrived on it, and no instruction is left that could", barriers[0].place))
+            text = "nobody has ever arrived on it, and nobody who waits elsewhere has an arrival before him that might"
+            node.lines.append((text, barriers[0].place))
     for name in dict.fromkeys(_variable(m, b) for b in barriers):
         if name:
             node.lines.insert(0, (f"the barrier is {name}", barriers[0].place))
