@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from vector_kernels import outside, scaled, scaled_add
-from warpsmith import differentiable_kernel
+from recording_driver import RecordingDriver
+from vector_kernels import VECTOR, blocks, outside, scaled, scaled_add
+from warpsmith import differentiable_kernel, kernel, ptx
 from warpsmith.base.errors import InputError, SimulationError
+from warpsmith.launch import torch_arrays
 
 
 def ramp(n: int = 64) -> Any:
@@ -135,3 +137,98 @@ def test_too_few_gradients_are_named() -> None:
 def test_refusals(call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.fixture
+def pretended(driver: RecordingDriver, monkeypatch: pytest.MonkeyPatch) -> RecordingDriver:
+    """A recording driver, on whose GPU every CPU tensor is."""
+    facts = torch_arrays.TorchArrays.facts
+    monkeypatch.setattr(torch_arrays.TorchArrays, "on_gpu", lambda self, value: True)
+    monkeypatch.setattr(torch_arrays.TorchArrays, "stream", lambda self, device, arrays: 3)
+    monkeypatch.setattr(torch_arrays, "_device", lambda tensor: 0)
+    monkeypatch.setattr(torch_arrays.TorchArrays, "facts", lambda self, value: facts(self, value)._replace(device=0))
+    driver.sizes |= {"plain": [8, 8], "scaled": [8, 8, 4]}
+    for kind in (plain, scaled):
+        kind.plans.clear()
+        kind.latest.clear()
+        kind.quick = None
+    return driver
+
+
+@kernel(arch="sm_90a", in_specs=(VECTOR,), out_specs=(VECTOR,), grid=blocks, block=(32,))
+def plain(a: Any, c: Any) -> None:
+    ptx.global_ptrs(a, c)
+    ptx.ret()
+
+
+def addresses(driver: RecordingDriver) -> list[list[int]]:
+    return [[int.from_bytes(a, "little") for a in x["arguments"][:2]] for x in driver.launches]
+
+
+def test_later_launches_see_new_addresses_and_new_shapes(pretended: RecordingDriver) -> None:
+    tensors = [torch.zeros(n) for n in (64, 64, 64, 64, 96, 96, 64, 64)]
+    pairs = list(zip(tensors[::2], tensors[1::2], strict=True))
+    for a, c in pairs:
+        assert plain(a, c) is c
+    assert addresses(pretended) == [[a.data_ptr(), c.data_ptr()] for a, c in pairs]
+    assert [x["shape"].grid[0] for x in pretended.launches] == [2, 2, 3, 2]
+    assert {x["stream"] for x in pretended.launches} == {3}
+    assert len([c for c in pretended.calls if c[0] == "config"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.double(), r"^plain: argument c has dtype float64 where f32 is declared; give float32$"),
+        (lambda t: torch.zeros(128)[::2], r"^plain: argument c has strides \(8,\) in bytes; it must be contiguous; "),
+        (
+            lambda t: torch.zeros(64, 1),
+            r"^plain: argument c: a tensor of shape \(64, 1\) where Tile\('N', f32\) has 1 dimensions$",
+        ),
+        (lambda t: torch.zeros(32), r"^plain: the dimension 'N' is 64 in one tensor and 32 in another$"),
+    ],
+)
+def test_a_launch_after_a_good_one_is_judged_as_the_first(pretended: RecordingDriver, change: Any, message: str) -> None:
+    a, c = torch.zeros(64), torch.zeros(64)
+    plain(a, c)
+    plain(a, c)
+    with pytest.raises(InputError, match=message):
+        plain(a, change(c))
+    assert len(pretended.launches) == 2
+
+
+def test_a_tensor_that_was_resized_in_place_is_seen(pretended: RecordingDriver) -> None:
+    a, c = torch.zeros(64), torch.zeros(64)
+    plain(a, c)
+    for t in (a, c):
+        t.resize_(32)
+    plain(a, c)
+    assert [x["shape"].grid[0] for x in pretended.launches] == [2, 1]
+
+
+def test_outputs_are_allocated_for_every_launch(pretended: RecordingDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_arrays.TorchArrays, "allocator", lambda self, shape, *_: lambda: torch.zeros(shape))
+    a = torch.zeros(64)
+    first, second = plain(a), plain(a)
+    assert addresses(pretended) == [[a.data_ptr(), first.data_ptr()], [a.data_ptr(), second.data_ptr()]]
+    assert first.data_ptr() != second.data_ptr()
+
+
+def test_a_gradient_goes_through_the_operator_also_after_a_launch_without(pretended: RecordingDriver) -> None:
+    a, c = torch.zeros(64), torch.zeros(64)
+    plain(a, c)
+    wanted = torch.zeros(64, requires_grad=True)
+    with torch.no_grad():
+        plain(wanted, c)
+    assert len(pretended.launches) == 2
+    scaled(a, c, s=1.0)
+    assert [x["name"] for x in pretended.launches] == ["plain", "plain", "scaled"]
+
+
+def test_an_address_off_by_four_bytes_is_told_apart(pretended: RecordingDriver) -> None:
+    a, c = torch.zeros(64), torch.zeros(64)
+    plain(a, c)
+    shifted = torch.zeros(65)[1:]
+    plain(shifted, c)
+    assert addresses(pretended)[1] == [shifted.data_ptr(), c.data_ptr()]
+    assert len([x for x in pretended.calls if x[0] == "config"]) == 2
