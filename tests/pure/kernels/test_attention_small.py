@@ -37,10 +37,38 @@ def test_agrees_with_float64(module, config):
     assert np.abs(lse - want_lse).max() <= 4e-3
 
 
+OPTIONS = {
+    "grouped": {"kv_heads": 1},
+    "more-keys": {"causal": True, "kv_sequence": 300, "ordered": 1, "staged": 1},
+    "fewer-keys": {"causal": True, "kv_sequence": 90},
+    "window": {"causal": True, "window": 50, "consumers": 3, "ordered": 1, "staged": 1},
+    "small-tiles": {"causal": True, "keys": 16},
+    "soft-cap": {"soft_cap": 5.0},
+    "wide": {"dim": 192, "keys": 96},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_options_agree_with_float64(options):
+    """Queries that see no key (fewer keys than queries) have output 0 and log-sum-exp -inf."""
+    config = hopper.Config(2, 200, multiprocessors=2, **options)
+    rng = np.random.default_rng(2)
+    q = rng.standard_normal((2, 200, config.dim)).astype(np.float16)
+    k, v = (rng.standard_normal((config.key_heads, config.key_count, config.dim)).astype(np.float16) for _ in range(2))
+    result = hopper.build(config).simulate(q, k, v, schedule="random", seed=1)
+    assert [str(f) for f in result.findings] == []
+    what = {"first_row": config.ahead, "window": config.window, "soft_cap": config.soft_cap}
+    want, want_lse = attention(q, k, v, causal=config.causal, **what)
+    assert np.abs(result.outputs[0].astype(np.float64) - want).max() <= (2e-2 if config.soft_cap else 4e-3)
+    seen = np.isfinite(want_lse)
+    assert np.abs(result.outputs[1][seen] - want_lse[seen]).max() <= (2e-2 if config.soft_cap else 4e-3)
+    assert (result.outputs[1][~seen] == -np.inf).all()
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (hopper.Config(1, 64, 96), "attention: head dimension 96 is not supported; use 64 or 128"),
+        (hopper.Config(1, 64, 96), "attention: head dimension 96 is not supported; use 64, 128, 192 or 256"),
         (hopper.Config(1, 64, dtype="f32"), "attention: dtype 'f32' is not supported; use 'f16' or 'bf16'"),
         (hopper.Config(1, 64, consumers=5), "attention: 5 consumer warpgroups are not supported; use 2, 3 or 4"),
         (
@@ -48,6 +76,12 @@ def test_agrees_with_float64(module, config):
             "attention: 3 consumers, 128 keys a tile and head dimension 128 need more than 160 registers a thread; "
             "use fewer keys",
         ),
+        (hopper.Config(6, 64, kv_heads=4), "attention: 6 query heads do not share 4 heads of keys evenly"),
+        (
+            hopper.Config(1, 64, window=8),
+            "attention: a window goes with causal=True; a query sees its own key and those before it",
+        ),
+        (hopper.Config(1, 64, soft_cap=-1.0), "attention: kv_heads, kv_sequence, window and soft_cap are not negative"),
         (hopper.Config(0, 64), "attention: heads=0 and sequence=64 must be at least 1"),
         (hopper.Config(1, 64, keys=72), "attention: 72 keys a tile; wgmma takes multiples of 16 from 16 to 256"),
     ],

@@ -16,6 +16,9 @@ def configurations():
                     yield ampere, ampere.Config(**shape)
                     yield hopper, hopper.Config(**shape)
         yield hopper, hopper.Config(2, 1000, 64, dtype, causal, consumers=3)
+        yield hopper, hopper.Config(4, 1000, 192, dtype, causal=False, keys=112)
+        yield hopper, hopper.Config(4, 1000, 256, dtype, causal=True, keys=80)
+        yield hopper, hopper.Config(4, 1000, 128, dtype, True, consumers=3, keys=80, window=300, kv_heads=2, soft_cap=30.0)
         for causal in (False, True):
             for dim, consumers, keys in ((64, 2, 128), (64, 3, 128), (64, 4, 64), (128, 2, 128), (128, 3, 80)):
                 for threshold in (0.0, 8.0):

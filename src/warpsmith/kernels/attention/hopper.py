@@ -54,7 +54,13 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
 
 
 def _check(c: Config) -> None:
-    c.check()
+    c.check((64, 128, 192, 256))
+    if c.heads % c.key_heads:
+        raise InputError(f"attention: {c.heads} query heads do not share {c.key_heads} heads of keys evenly")
+    if c.window and not c.causal:
+        raise InputError("attention: a window goes with causal=True; a query sees its own key and those before it")
+    if min(c.kv_heads, c.kv_sequence, c.window, c.soft_cap) < 0:
+        raise InputError("attention: kv_heads, kv_sequence, window and soft_cap are not negative")
     if c.keys % 16 or not 16 <= c.keys <= 256:
         raise InputError(f"attention: {c.keys} keys a tile; wgmma takes multiples of 16 from 16 to 256")
     if c.consumers not in REGISTERS:
@@ -83,14 +89,15 @@ def _consumer(me: Consumer, item: Item, o: Any, lse_address: Any) -> None:
 def build(config: Config) -> Any:
     """Return the kernel for `config`: (q, k, v) → (o, lse).
 
-    q, k, v and o are `[heads, sequence, dim]` of the config's dtype, lse is `[heads, sequence]` f32 (natural logarithm).
+    q and o are `[heads, sequence, dim]` of the config's dtype, k and v `[key_heads, key_count, dim]`, lse is
+    `[heads, sequence]` f32 (natural logarithm). A query that sees no key has output 0 and log-sum-exp -inf.
     """
     c = config
     _check(c)
     at = SharedMap(c)
     dtype = from_name(c.dtype)
     rows_tile = Tile(c.heads, c.sequence, c.dim, dtype, Layout.TMA_128B, tma_box=(1, ROWS, STRIPE), tma_rank=3)
-    keys_tile = Tile(c.heads, c.sequence, c.dim, dtype, Layout.TMA_128B, tma_box=(1, c.keys, STRIPE), tma_rank=3)
+    keys_tile = Tile(c.key_heads, c.key_count, c.dim, dtype, Layout.TMA_128B, tma_box=(1, c.keys, STRIPE), tma_rank=3)
     few, many = REGISTERS[c.consumers]
 
     @kernel(

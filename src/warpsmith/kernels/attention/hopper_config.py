@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from warpsmith.kernels.attention.problem import Problem
@@ -23,6 +24,14 @@ VALUES = {2: 208, 3: 128, 4: 80}
 class Config(Problem):
     """Problem and tiling of one attention kernel."""
 
+    kv_heads: int = 0
+    """Heads of K and V, each for `heads / kv_heads` neighbouring query heads; 0 for as many as query heads."""
+    kv_sequence: int = 0
+    """Keys; 0 for as many as queries. The last query of a causal problem sees the last key."""
+    window: int = 0
+    """A causal query sees its own key and this many before it; 0 for all."""
+    soft_cap: float = 0.0
+    """Scores become cap · tanh(score / cap), by `tanh.approx`; 0 for none."""
     consumers: int = 2
     keys: int = 128
     """Key rows of a tile."""
@@ -39,6 +48,26 @@ class Config(Problem):
     """1: the output has shared memory of its own, so that the next Q is loaded while this item ends."""
     threshold: float = 0.0
     """Powers of two by which a score may exceed the running maximum before the output is rescaled."""
+
+    @property
+    def key_heads(self) -> int:
+        """Heads of K and V."""
+        return self.kv_heads or self.heads
+
+    @property
+    def key_count(self) -> int:
+        """Keys of a head."""
+        return self.kv_sequence or self.sequence
+
+    @property
+    def ahead(self) -> int:
+        """Keys before the one at the first query's place: query i of a causal problem stands at key i + ahead."""
+        return self.key_count - self.sequence
+
+    @property
+    def exponent_scale(self) -> float:
+        """Factor that turns what the softmax sees into exponents of two: raw scores, or scores in units of the soft cap."""
+        return self.soft_cap * math.log2(math.e) if self.soft_cap else self.scale_log2
 
     @property
     def rows(self) -> int:
@@ -73,16 +102,24 @@ class Config(Problem):
     @property
     def masked_tiles(self) -> int:
         """How many of the first tiles a consumer visits need the mask test."""
-        if self.causal:
-            return 1 if self.keys % ROWS == 0 else 2
-        return 1 if self.sequence % self.keys else 0
+        if not self.causal:
+            return 1 if self.key_count % self.keys else 0
+        places = {(ROWS * m + self.ahead) % self.keys for m in range(self.keys)}
+        return max((place + ROWS - 1) // self.keys - (place + 1) // self.keys + 1 for place in places)
+
+    def seen(self, first_row: int, rows: int) -> tuple[int, int]:
+        """Return the first key tile that `rows` rows see and the one behind the last; at least one tile."""
+        if not self.causal:
+            return 0, -(-self.key_count // self.keys)
+        end = max(1, min(self.key_count, first_row + rows + self.ahead))
+        last = -(-end // self.keys)
+        low = max(0, first_row + self.ahead - self.window) // self.keys if self.window else 0
+        return min(low, last - 1), last
 
     def tiles_of(self, block: int) -> float:
         """Key tiles of a work item that a consumer computes, on average."""
-        if not self.causal:
-            return -(-self.sequence // self.keys)
-        ends = (min(self.sequence, block * self.rows + ROWS * (i + 1)) for i in range(self.consumers))
-        return sum(-(-end // self.keys) for end in ends) / self.consumers
+        spans = [self.seen(block * self.rows + ROWS * i, ROWS) for i in range(self.consumers)]
+        return sum(last - low for low, last in spans) / self.consumers
 
 
 class SharedMap:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
@@ -171,10 +172,20 @@ class Consumer:
         self.take_turn()
         self.give_turn()
 
+    def cap(self, scores: Any) -> None:
+        """Bend the scores by the soft cap: afterwards they are in units of it, from -1 to 1."""
+        c = self.c
+        if not c.soft_cap:
+            return
+        factor = c.scale_log2 / math.log2(math.e) / c.soft_cap
+        for value in scores:
+            ptx.inst.mul.rn.f32(value, value, factor)
+            ptx.inst.tanh.approx.f32(value, value)
+
     def softmax(self, scores: Any) -> Any:
         """Scores to probabilities; return the predicate that the output must be rescaled, None for always."""
         c = self.c
-        return softmax_step(scores, self.state, c.scale_log2, emulated=c.emulated, threshold=c.threshold)
+        return softmax_step(scores, self.state, c.exponent_scale, emulated=c.emulated, threshold=c.threshold)
 
     def pack(self, scores: Any) -> None:
         """Round the probabilities into the A operand of the next P V."""

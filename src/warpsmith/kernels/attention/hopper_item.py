@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from warpsmith import ptx, reg
 from warpsmith.kernels.attention.hopper_config import ROWS
 from warpsmith.kernels.attention.hopper_schedule import END, LARGEST, table
-from warpsmith.types import pred, u32, u64
+from warpsmith.types import pred, s32, u32, u64
 
 if TYPE_CHECKING:
     from warpsmith.kernels.attention.hopper_config import Config
@@ -22,7 +22,9 @@ class Item:
 
     def __init__(self, c: Config) -> None:
         self.c = c
-        self.head, self.first_row, self.tiles = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
+        self.head, self.first_row, self.key_head = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
+        self.low, self.tiles = reg.scalar(u32), reg.scalar(u32)
+        """First key tile of the item, and the one behind its last."""
         self.more = reg.scalar(pred)
         self.block = reg.scalar(u32)
         self.planned = c.causal and c.items <= LARGEST and c.heads < 1 << 15 and c.blocks < 1 << 16
@@ -55,7 +57,7 @@ class Item:
             ptx.inst.sub.u32(self.step, self.step, 1)
 
     def locate(self) -> None:
-        """Compute head, first query row and number of key tiles."""
+        """Compute head, first query row and the key tiles."""
         c = self.c
         if self.planned:
             ptx.inst.and_.b32(self.block, self.code, 0xFFFF)
@@ -68,29 +70,38 @@ class Item:
             ptx.inst.div.u32(self.head, self.number, c.blocks)
             ptx.inst.rem.u32(self.block, self.number, c.blocks)
         ptx.inst.mul.lo.u32(self.first_row, self.block, c.rows)
-        if c.causal:
-            end = reg.scalar(u32)
-            ptx.inst.add.u32(end, self.first_row, c.rows)
-            self._tiles_to(self.tiles, end)
-        else:
-            ptx.inst.mov.u32(self.tiles, -(-c.sequence // c.keys))
+        ptx.inst.div.u32(self.key_head, self.head, c.heads // c.key_heads)
+        self._span(self.low, self.tiles, self.first_row, c.rows)
 
-    def _tiles_to(self, tiles: Any, end: Any) -> None:
-        """Write the tiles that hold the keys before `end`, which is clobbered."""
-        ptx.inst.min.u32(end, end, self.c.sequence)
-        ptx.inst.add.u32(end, end, self.c.keys - 1)
-        ptx.inst.div.u32(tiles, end, self.c.keys)
+    def _span(self, low: Any, last: Any, first_row: Any, rows: int) -> None:
+        """Write the first key tile that `rows` rows from `first_row` see and the one behind the last (`Config.seen`)."""
+        c = self.c
+        if not c.causal:
+            ptx.inst.mov.u32(low, 0)
+            ptx.inst.mov.u32(last, -(-c.key_count // c.keys))
+            return
+        end = reg.scalar(s32)
+        ptx.inst.add.s32(end, first_row, rows + c.ahead)
+        ptx.inst.min.s32(end, end, c.key_count)
+        ptx.inst.max.s32(end, end, 1)
+        ptx.inst.add.s32(end, end, c.keys - 1)
+        ptx.inst.div.u32(last, end, c.keys)
+        if not c.window:
+            ptx.inst.mov.u32(low, 0)
+            return
+        before = reg.scalar(u32)
+        ptx.inst.add.s32(end, first_row, c.ahead - c.window)
+        ptx.inst.max.s32(end, end, 0)
+        ptx.inst.div.u32(low, end, c.keys)
+        ptx.inst.sub.u32(before, last, 1)
+        ptx.inst.min.u32(low, low, before)
 
-    def tiles_seen(self, consumer: Any) -> Any:
-        """Key tiles that the rows of a consumer see, in a fresh register; a consumer without rows counts like a full one."""
-        mine, end = reg.scalar(u32), reg.scalar(u32)
-        if not self.c.causal:
-            ptx.inst.mov.u32(mine, self.tiles)
-            return mine
-        ptx.inst.mad.lo.u32(end, consumer, ROWS, self.first_row)
-        ptx.inst.add.u32(end, end, ROWS)
-        self._tiles_to(mine, end)
-        return mine
+    def seen_by(self, consumer: Any) -> tuple[Any, Any]:
+        """First key tile that the rows of a consumer see and the one behind the last, in fresh registers."""
+        low, last, row = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
+        ptx.inst.mad.lo.u32(row, consumer, ROWS, self.first_row)
+        self._span(low, last, row, ROWS)
+        return low, last
 
     def column_before(self, tiles: Any) -> Any:
         """First key of the last of the first `tiles` tiles; a fresh register."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from warpsmith import ptx, reg
 from warpsmith.kernels.attention.hopper_config import ROWS
 from warpsmith.kernels.attention.softmax import mask_scores
-from warpsmith.types import u32
+from warpsmith.types import s32, u32
 
 if TYPE_CHECKING:
     from warpsmith.kernels.attention.hopper_consumer import Consumer
@@ -16,32 +16,44 @@ if TYPE_CHECKING:
 __all__ = ["limits", "mask_tile"]
 
 
-def limits(consumer: Consumer, item: Item) -> Any:
-    """First key each of the thread's two rows may not see, as two registers."""
+def limits(consumer: Consumer, item: Item) -> tuple[Any, Any, Any]:
+    """First key each of the thread's rows may not see; with a window the first it may, and that of the consumer's last row."""
     c = consumer.c
-    out = reg.array(u32, 2)
+    ends, starts, last_start = reg.array(u32, 2), reg.array(u32, 2), reg.scalar(s32)
+    if c.window:
+        ptx.inst.mad.lo.u32(last_start, consumer.index, ROWS, item.first_row)
+        ptx.inst.add.s32(last_start, last_start, ROWS - 1 + c.ahead - c.window)
+        ptx.inst.max.s32(last_start, last_start, 0)
     for half in range(2):
-        if c.causal:
-            first = reg.scalar(u32)
-            ptx.inst.mad.lo.u32(first, consumer.index, ROWS, item.first_row)
-            ptx.inst.add.u32(first, first, consumer.row)
-            ptx.inst.add.u32(first, first, 8 * half + 1)
-            ptx.inst.min.u32(out[half], first, c.sequence)
-        else:
-            ptx.inst.mov.u32(out[half], c.sequence)
-    return out
+        if not c.causal:
+            ptx.inst.mov.u32(ends[half], c.key_count)
+            continue
+        first, place = reg.scalar(u32), reg.scalar(s32)
+        ptx.inst.mad.lo.u32(first, consumer.index, ROWS, item.first_row)
+        ptx.inst.add.u32(first, first, consumer.row)
+        ptx.inst.add.s32(place, first, 8 * half + 1 + c.ahead)
+        ptx.inst.max.s32(place, place, 0)
+        ptx.inst.min.u32(ends[half], place, c.key_count)
+        if c.window:
+            ptx.inst.add.s32(place, first, 8 * half + c.ahead - c.window)
+            ptx.inst.max.s32(starts[half], place, 0)
+    return ends, starts, last_start
 
 
-def mask_tile(me: Consumer, scores: Any, column: Any, rows: Any, visited: Any) -> None:
-    """Mask the scores of a tile if it is among the first ones visited.
+def mask_tile(me: Consumer, scores: Any, column: Any, rows: tuple[Any, Any, Any], visited: Any) -> None:
+    """Mask the scores of a tile if it is among the first ones visited, or reaches behind the window.
 
     `column` is the tile's first key, `rows` what `limits` returned, `visited` a register that counts tiles from 0; None at the
     first.
     """
     c = me.c
+    ends, starts, last_start = rows
     if visited is None:
         if c.masked_tiles:
-            mask_scores(scores, column, rows, me.column)
+            mask_scores(scores, column, ends, me.column)
     elif c.masked_tiles > 1:
         with ptx.if_(visited < c.masked_tiles):
-            mask_scores(scores, column, rows, me.column)
+            mask_scores(scores, column, ends, me.column)
+    if c.window:
+        with ptx.if_(column < last_start):
+            mask_scores(scores, column, starts, me.column, before=True)

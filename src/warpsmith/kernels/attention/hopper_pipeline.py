@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["consume_item"]
 
 
-def _skip_hidden(me: Consumer, tiles: Any, mine: Any) -> None:
-    """Give back the tiles of the item that none of this consumer's rows sees, and pass their turns on."""
+def _skip_unseen(me: Consumer, name: str, first: Any, last: Any) -> None:
+    """Give back the tiles of the item from `first` up to `last`, which none of this consumer's rows sees, and pass turns on."""
     left, more = reg.scalar(u32), reg.scalar(pred)
-    ptx.inst.sub.u32(left, tiles, mine)
-    with ptx.if_(left > 0), ptx.loop("consumer_hidden_tiles", pred=more):
+    ptx.inst.sub.u32(left, last, first)
+    with ptx.if_(left > 0), ptx.loop(name, pred=more):
         me.skip_tile()
         left += 0xFFFFFFFF
         ptx.inst.setp.ne.u32(more, left, 0)
@@ -37,20 +37,22 @@ def consume_item(me: Consumer, item: Item) -> None:
     scores = me.scores
     me.begin_item()
     rows = limits(me, item)
-    mine = item.tiles_seen(me.index)
-    column, visited = item.column_before(mine), reg.scalar(u32, init=0)
+    low, last = item.seen_by(me.index)
+    column, visited, final = item.column_before(last), reg.scalar(u32, init=0), reg.scalar(u32)
+    ptx.inst.mul.lo.u32(final, low, c.keys)
 
     me.await_queries()
     if c.causal:
-        _skip_hidden(me, item.tiles, mine)
+        _skip_unseen(me, "consumer_hidden_tiles", last, item.tiles)
     k_free = me.issue_scores(scores)
     ptx.wgmma.wait_group(0)
     me.release(k_free)
+    me.cap(scores)
     mask_tile(me, scores, column, rows, None)
     me.softmax(scores)
     me.pack(scores)
 
-    with ptx.if_(mine > 1):
+    with ptx.if_(column != final):
         more = reg.scalar(pred)
         with ptx.loop("consumer_tiles", pred=more):
             visited += 1
@@ -61,15 +63,20 @@ def consume_item(me: Consumer, item: Item) -> None:
             me.give_turn()
             ptx.wgmma.wait_group(1)
             me.release(k_free)
+            me.cap(scores)
             mask_tile(me, scores, column, rows, visited)
             needed = me.softmax(scores)
             ptx.wgmma.wait_group(0)
             me.release(v_free)
             rescale(me.output, me.state, needed)
             me.pack(scores)
-            ptx.inst.setp.ne.u32(more, column, 0)
+            ptx.inst.setp.ne.u32(more, column, final)
 
-    me.release_queries()
+    if not c.window:
+        me.release_queries()
     v_free = me.issue_output()
     ptx.wgmma.wait_group(0)
     me.release(v_free)
+    if c.window:
+        _skip_unseen(me, "consumer_passed_tiles", item.low, low)
+        me.release_queries()

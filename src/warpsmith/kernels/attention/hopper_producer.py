@@ -56,15 +56,16 @@ def producer(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> Non
                     mbar=full,
                 )
         q_phase ^= 1
-        row = item.column_before(item.tiles)
+        row, low = item.column_before(item.tiles), reg.scalar(u32)
+        ptx.inst.mul.lo.u32(low, item.low, c.keys)
         keys = (c, at, base, k_ring, k, (at.k, at.k_full, at.k_free))
         values = (c, at, base, v_ring, v, (at.v, at.v_full, at.v_free))
-        _load(*keys, (row, item.head))
+        _load(*keys, (row, item.key_head))
         more_tiles = reg.scalar(pred)
-        with ptx.if_(item.tiles > 1), ptx.loop("producer_tiles", pred=more_tiles):
+        with ptx.if_(row != low), ptx.loop("producer_tiles", pred=more_tiles):
             row += -c.keys & 0xFFFFFFFF
-            _load(*keys, (row, item.head))
-            _load(*values, (row + c.keys, item.head))
-            ptx.inst.setp.ne.u32(more_tiles, row, 0)
-        _load(*values, (0, item.head))
+            _load(*keys, (row, item.key_head))
+            _load(*values, (row + c.keys, item.key_head))
+            ptx.inst.setp.ne.u32(more_tiles, row, low)
+        _load(*values, (low, item.key_head))
         item.advance()

@@ -32,7 +32,8 @@ def plan(c: Config) -> list[list[tuple[int, int]]]:
     Heads come in groups, but the shortest third of the blocks of all heads comes last: small items even out what the last
     group leaves uneven, and they read few keys.
     """
-    group = c.group or max(1, _CACHE // (4 * c.sequence * c.dim))
+    queries = c.heads // c.key_heads
+    group = c.group or queries * max(1, _CACHE // (4 * c.key_count * c.dim))
     short = c.blocks // 3
     order = [
         (head, block)

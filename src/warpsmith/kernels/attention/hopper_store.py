@@ -26,6 +26,10 @@ def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
     for half in range(2):
         quad_reduce(me.state.total[half], "add")
         ptx.inst.rcp.approx.ftz.f32(inverse[half], me.state.total[half])
+        if c.causal and c.ahead < 0:
+            nothing = reg.scalar(pred)
+            ptx.inst.setp.eq.f32(nothing, me.state.total[half], 0.0)
+            ptx.inst.selp.f32(inverse[half], 0.0, inverse[half], nothing)
         _store_lse(me, item, first, half, lse)
     for i, value in enumerate(me.output):
         ptx.inst.mul.rn.f32(value, value, inverse[(i // 2) % 2])
@@ -91,7 +95,7 @@ def _store_lse(me: Consumer, item: Item, first: Any, half: int, lse: Any) -> Non
     ptx.inst.setp.lt.and_.u32(writes, row, c.sequence, owner)
     value, top = reg.scalar(f32), reg.scalar(f32)
     ptx.inst.lg2.approx.ftz.f32(value, me.state.total[half])
-    ptx.inst.mul.rn.f32(top, me.state.maximum[half], c.scale_log2)
+    ptx.inst.mul.rn.f32(top, me.state.maximum[half], c.exponent_scale)
     ptx.inst.add.rn.f32(value, value, top)
     ptx.inst.mul.rn.f32(value, value, math.log(2))
     index, to = reg.scalar(u32), reg.scalar(b64)

@@ -27,10 +27,11 @@ class Problem:
         """Factor that turns raw scores into exponents of two."""
         return (self.dim**-0.5 if self.scale is None else self.scale) * math.log2(math.e)
 
-    def check(self) -> None:
-        """Raise `InputError` for a problem that no kernel here computes."""
-        if self.dim not in (64, 128):
-            raise InputError(f"attention: head dimension {self.dim} is not supported; use 64 or 128")
+    def check(self, dims: tuple[int, ...] = (64, 128)) -> None:
+        """Raise `InputError` for a problem that a kernel for head dimensions `dims` does not compute."""
+        if self.dim not in dims:
+            known = f"{', '.join(map(str, dims[:-1]))} or {dims[-1]}"
+            raise InputError(f"attention: head dimension {self.dim} is not supported; use {known}")
         if self.dtype not in ("f16", "bf16"):
             raise InputError(f"attention: dtype {self.dtype!r} is not supported; use 'f16' or 'bf16'")
         if self.sequence < 1 or self.heads < 1:

@@ -43,8 +43,8 @@ class RowState:
             ptx.inst.mov.f32(self.total[half], 0.0)
 
 
-def mask_scores(scores: Any, first_column: Any, limits: Any, lane_column: Any) -> None:
-    """Replace scores of columns >= limit by NEGATIVE.
+def mask_scores(scores: Any, first_column: Any, limits: Any, lane_column: Any, *, before: bool = False) -> None:
+    """Replace scores of columns >= limit, or with `before` those < limit, by NEGATIVE.
 
     `first_column` is the key index of the tile's column 0 (u32 register), `limits[half]` the first key index row `half`
     may not see, `lane_column` is 2·(lane mod 4).
@@ -62,7 +62,7 @@ def mask_scores(scores: Any, first_column: Any, limits: Any, lane_column: Any) -
             if (i // 2) % 2 != half:
                 continue
             hidden = reg.scalar(pred)
-            ptx.inst.setp.le.u32(hidden, room, 8 * (i // 4) + i % 2)
+            getattr(ptx.inst.setp, "gt" if before else "le").u32(hidden, room, 8 * (i // 4) + i % 2)
             ptx.inst.selp.f32(scores[i], NEGATIVE, scores[i], hidden)
 
 
