@@ -155,6 +155,24 @@ _SIMULATOR = (
         "Put fence.proxy.async behind the stores, before the barrier that lets the asynchronous operation begin.",
     ),
     Kind(
+        "tmem-lifetime",
+        "error",
+        "Tensor memory is used outside the columns that are allocated then, or is allocated and freed wrongly.",
+        "Let one warp allocate, use the columns it was given, and let the same warp free them when nobody uses them any more.",
+    ),
+    Kind(
+        "tmem-alias",
+        "error",
+        "Columns of tensor memory are read or written while an operation in flight writes or reads them.",
+        "Wait for the barrier of a tcgen05.commit behind the operation, or keep the columns of the two apart.",
+    ),
+    Kind(
+        "missing-tcgen05-wait",
+        "error",
+        "Columns are used that a warp has loaded or stored without waiting for it.",
+        "Put tcgen05.wait::ld (wait::st) behind the loads (stores), before others are told that the columns are free (full).",
+    ),
+    Kind(
         "trap",
         "error",
         "The kernel executed trap, or an assertion of its own failed.",

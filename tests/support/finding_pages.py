@@ -36,6 +36,9 @@ CHOSEN = {
     "shared-race": "no barrier between the store and the load",
     "global-race": "a relaxed store and no fence",
     "missing-proxy-fence": "no fence before a copy out of shared memory",
+    "tmem-lifetime": "the columns of A are not allocated",
+    "tmem-alias": "no wait for the first product",
+    "missing-tcgen05-wait": "no wait for the loads of D",
     "trap": "a trap on the way",
     "livelock": "a loop without an end",
 }

@@ -51,6 +51,11 @@ COLLECTIVES: dict[str, int | None] = {
 """Opcodes that lanes of a warp execute together → the operand that names the members (None: all 32)."""
 
 
+def is_collective(op: Operation) -> bool:
+    """Say whether lanes of a warp execute the instruction together."""
+    return op.opcode in COLLECTIVES or (op.opcode == "tcgen05" and ".aligned" in op.text)
+
+
 @final
 class Writer:
     """Writes the source of one variant."""
@@ -242,7 +247,7 @@ class Writer:
             indent = " "
         before = len(self.lines)
         self.emit(f"x.op = {self.constant(op)}")
-        if (self.mask or op.opcode == "wgmma") and op.opcode in COLLECTIVES:
+        if (self.mask or op.opcode == "wgmma") and is_collective(op):
             self.rendezvous(op, restore)
         arguments = [self.argument(op, i) for i in range(len(op.operands))]
         if self.tracked:

@@ -33,7 +33,7 @@ __all__ = ["MatrixDescriptor", "decode", "encode", "explain_descriptor", "offset
 _SWIZZLES = ("none", "128B", "64B", "32B")
 _RESERVED = ((14, 2), (30, 2), (46, 3), (52, 10))
 """(lowest bit, bits) of the fields that must be zero."""
-_COLUMNS = {"none": 1, "32B": 2, "64B": 4, "128B": 8}
+_COLUMNS = {"none": 1, "32B": 2, "64B": 4, "128B": 8, "128B_atom_32B": 8}
 
 
 @final
@@ -112,8 +112,9 @@ def offsets(d: MatrixDescriptor, mn: int, k: int, width: int, *, mn_major: bool)
     plain = d.swizzle == "none"
     if mn_major:
         piece, group = i // per_piece, columns
-        at = j % 8 * (16 * columns) + i % per_piece * width + piece % group * 16
-        at = at + piece // group * (d.stride if plain else d.leading) + j // 8 * (d.leading if plain else d.stride)
+        tall = 4 if d.swizzle == "128B_atom_32B" else 8  # rows along K of a swizzle atom (9.7.18.10.6)
+        at = j % tall * (16 * columns) + i % per_piece * width + piece % group * 16
+        at = at + piece // group * (d.stride if plain else d.leading) + j // tall * (d.leading if plain else d.stride)
     else:
         at = i % 8 * (16 * columns) + i // 8 * d.stride + j // per_piece * (d.leading if plain else 16) + j % per_piece * width
     return swizzle(d.swizzle, at + d.start)

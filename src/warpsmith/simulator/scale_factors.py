@@ -19,7 +19,7 @@ from warpsmith.base.errors import CapabilityError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MIN_EXPONENT", "factors"]
+__all__ = ["MIN_EXPONENT", "byte_values", "factors"]
 
 MIN_EXPONENT = {"ue8m0": -127, "ue4m3": -6}
 """Exponent of the smallest normal factor, by type."""
@@ -27,7 +27,7 @@ _BYTES = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}
 
 
 @cache
-def _table(type_: str) -> NDArray[np.float64]:
+def byte_values(type_: str) -> NDArray[np.float64]:
     """Return the value of every byte; ue4m3 leaves the highest bit out."""
     byte = np.arange(256, dtype=np.uint8)
     if type_ == "ue4m3":
@@ -57,7 +57,7 @@ def factors(
         lane = 4 * np.arange(8) + thread[:, None]
     stored = np.ascontiguousarray(held)[..., None].view(np.uint8)
     warp = np.arange(held.shape[0])[:, None, None]
-    return _table(type_)[stored[warp, lane[..., None], byte[:, None, None] + np.arange(count)]]
+    return byte_values(type_)[stored[warp, lane[..., None], byte[:, None, None] + np.arange(count)]]
 
 
 def _check(name: str, operand: str, found: NDArray[np.intp], allowed: tuple[int, ...], where: str) -> None:

@@ -16,7 +16,7 @@ __all__ = ["ORDINAL", "Columns"]
 
 ORDINAL = 1 << 24
 _BARRIERS = 64
-_GROUPS = ("cp.async", "cp.async.bulk", "cp.async.bulk.read", "wgmma")
+_GROUPS = ("cp.async", "cp.async.bulk", "cp.async.bulk.read", "wgmma", "tcgen05")
 
 
 @final

@@ -16,7 +16,7 @@ __all__: list[str] = []
 _REASONS = {
     "multicast objects span several devices, and one is simulated": ("multimem",),
     "textures, samplers and surfaces have no model": ("tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"),
-    "tensor memory of sm_100 has no model": ("tcgen05",),
+    "which way rows move is left to a figure": ("tcgen05.shift",),
     "fabric operations reach the memory of other GPUs, and one is simulated": ("fabric",),
     "which elements are kept, and how its descriptor says so, is not modelled": ("spcompress",),
     "spreading by metadata of sm_107 is not modelled": ("spdecompress",),

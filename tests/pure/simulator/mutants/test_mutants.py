@@ -72,6 +72,7 @@ LAUNCHES = {
         1, 128, lambda: (np.where(np.arange(256) < 128, 0, 7).astype(np.uint32), zeros(128)), 2 * WORDS[:128] + 15
     ),
     "peer": Launch(2, 32, lambda: (WORDS[:64].copy(), zeros(64)), np.roll(WORDS[:64], 32) + 1),
+    "tensor": Launch(1, 128, lambda: (np.zeros(256, np.float32),), np.full(256, 48, np.float32)),
     "tile_product": Launch(1, 128, lambda: (tile_of(A), tile_of(B), np.zeros(512, np.float32)), FRAGMENTS),
 }
 
@@ -225,6 +226,20 @@ MUTANTS = [
     Mutant("peer-lifetime", "peer", "no barrier before the first access", " barrier.cluster.arrive.aligned;\n barrier.cluster.wait.aligned;\n", "", " ld.shared::cluster"),
     Mutant("peer-lifetime", "peer", "an arrival and no wait before the first access", " barrier.cluster.wait.aligned;\n", "", " ld.shared::cluster"),
     Mutant("peer-lifetime", "peer", "a barrier of the CTA before the first access", " barrier.cluster.arrive.aligned;\n barrier.cluster.wait.aligned;\n", " bar.sync 0;\n", " ld.shared::cluster"),
+    Mutant("tmem-alias", "tensor", "no wait for the first product", "FIRST:\n mbarrier.try_wait.parity.shared::cta.b64 %p4, [done], 0;\n @!%p4 bra FIRST;\n", "FIRST:\n", " tcgen05.ld.sync.aligned.32x32b.x8.b32 {%f0"),
+    Mutant("tmem-alias", "tensor", "no wait for the second product", "SECOND:\n mbarrier.try_wait.parity.shared::cta.b64 %p4, [done], 1;\n @!%p4 bra SECOND;\n", "SECOND:\n", " tcgen05.ld.sync.aligned.32x32b.x8.b32 {%f8"),
+    Mutant("tmem-alias", "tensor", "the second wait is for the phase before", "[done], 1;\n @!%p4 bra SECOND", "[done], 0;\n @!%p4 bra SECOND", " tcgen05.ld.sync.aligned.32x32b.x8.b32 {%f8"),
+    Mutant("tmem-alias", "tensor", "A is stored again behind the product that reads it", "FIRST:\n mbarrier", "FIRST:\n tcgen05.st.sync.aligned.32x32b.x1.b32 [%r7], {%r9};\n tcgen05.wait::st.sync.aligned;\n mbarrier", " tcgen05.st.sync.aligned.32x32b.x1"),
+    Mutant("missing-tcgen05-wait", "tensor", "no wait for the stores of A", " tcgen05.wait::st.sync.aligned;\n", "", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p3"),
+    Mutant("missing-tcgen05-wait", "tensor", "no wait for the loads of D", " tcgen05.wait::ld.sync.aligned;\n tcgen05.fence", " tcgen05.fence", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p2"),
+    Mutant("missing-tcgen05-wait", "tensor", "a wait for loads in place of stores", " tcgen05.wait::st.sync.aligned;\n", " tcgen05.wait::ld.sync.aligned;\n", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p3"),
+    Mutant("missing-tcgen05-wait", "tensor", "three warps wait for their stores", " tcgen05.wait::st.sync.aligned;\n", " @%p1 bra STORED;\n tcgen05.wait::st.sync.aligned;\nSTORED:\n", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p3"),
+    Mutant("tmem-lifetime", "tensor", "nobody frees the columns", " tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 64;\n", "", " tcgen05.alloc"),
+    Mutant("tmem-lifetime", "tensor", "the columns of A are not allocated", "[slot], 64;", "[slot], 32;", " tcgen05.st"),
+    Mutant("tmem-lifetime", "tensor", "another warp frees the columns", " @!%p1 bra FREED;\n", " setp.ne.u32 %p5, %r2, 1;\n @%p5 bra FREED;\n", " tcgen05.dealloc"),
+    Mutant("tmem-lifetime", "tensor", "the right to allocate is given up first", " tcgen05.alloc", " tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n tcgen05.alloc", " tcgen05.alloc"),
+    Mutant("tmem-lifetime", "tensor", "the columns are freed before the last load", "SECOND:\n", "SECOND:\n @!%p1 bra GONE;\n tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 64;\nGONE:\n", " tcgen05.dealloc"),
+    Mutant("empty-commit", "tensor", "another thread commits", " tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];\nFIRST:\n", "FIRST:\n setp.ne.u32 %p6, %r1, 32;\n @%p6 bra LATER;\n tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];\nLATER:\n", " tcgen05.commit"),
     Mutant("trap", "tile", "a trap on the way", " bar.sync 0;\n", " bar.sync 0;\n @!%p1 trap;\n", " @!%p1 trap"),
     Mutant("trap", "reduction", "a trap in one warp", " bar.sync 0;\n", " bar.sync 0;\n setp.gt.u32 %p3, %r1, 63;\n @%p3 trap;\n", " @%p3 trap"),
     Mutant("trap", "handover", "a trap of the reader", "READY:\n", "READY:\n trap;\n", " trap"),
@@ -271,7 +286,7 @@ def test_the_fault_is_named_at_its_line(m: Mutant) -> None:
 
 def test_every_kind_has_three_mutants() -> None:
     kinds = Counter(m.kind for m in MUTANTS)
-    assert len(kinds) == 23
+    assert len(kinds) == 26
     assert min(kinds.values()) >= 3
 
 

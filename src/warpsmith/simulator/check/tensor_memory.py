@@ -1,0 +1,257 @@
+"""Findings about tensor memory: loads and stores not waited for, columns outside an allocation, operations that overlap.
+
+A load claims what it reads until its warp has executed `wait::ld`, a store what it writes until `wait::st`: whether it has
+completed by then does not matter, so that the answer is the same under every schedule. Products and copies claim their
+cells while they are in flight. Claims are kept per 16 lanes and column, one bit for each warp.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+import numpy as np
+
+from warpsmith.base.findings import Related
+from warpsmith.simulator.findings import warps_text
+from warpsmith.simulator.tensor_memory import COLUMNS, Cells, TensorMemory, tensor_memory_of
+from warpsmith.simulator.tensor_shapes import SHAPES, fragment
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.base.source import Place
+    from warpsmith.simulator.async_access import Lane
+    from warpsmith.simulator.asynchronous import AsyncOperation
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.machine import Machine
+
+    Mask = NDArray[np.bool_]
+
+__all__ = ["TensorCheck", "tensor_check"]
+
+_LIFE, _WAIT, _ALIAS, _EMPTY = "tmem-lifetime", "missing-tcgen05-wait", "tmem-alias", "empty-commit"
+
+
+class _Flight(NamedTuple):
+    op: AsyncOperation
+    cells: list[Cells]
+
+
+@final
+class TensorCheck:
+    """One per launch."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.memory: TensorMemory = tensor_memory_of(machine)
+        shape = (self.memory.multiprocessors, 8, COLUMNS)
+        self.reading = np.zeros(shape, np.uint64)
+        self.storing = np.zeros(shape, np.uint64)
+        """Bit w: warp w has loads (stores) there that no wait has covered."""
+        self.sites: dict[tuple[int, int, bool], tuple[str, Place | None]] = {}
+        """(row, warp, stores) -> its last load or store."""
+        self.flights: list[_Flight] = []
+        self.issuers: dict[int, dict[int, tuple[str, Place | None]]] = {}
+        """Row -> thread -> the last operation it has issued that a commit could cover."""
+        machine.row_hooks.append(self._fresh)
+        machine.end_hooks.append(self._row_end)
+
+    def _fresh(self, row: int) -> None:
+        self.issuers.pop(row, None)
+
+    def _row_end(self, row: int) -> None:
+        """Report columns that an ended CTA has not freed, and free them."""
+        tm = self.memory
+        for a in tm.held(row):
+            self.machine.findings.report(
+                _LIFE,
+                f"{tm.cta(row)} ended and has not freed {a.columns} columns of tensor memory",
+                a.place,
+                a.threads,
+                repair="Execute tcgen05.dealloc in the warp that has allocated, when nobody uses the columns any more.",
+            )
+            tm.give_back(a, None)
+        sm = tm.multiprocessor(row)
+        for key in [k for k in self.sites if k[0] == row]:
+            bit = ~(np.uint64(1) << np.uint64(key[1]))
+            held = self.storing if key[2] else self.reading
+            held[sm] &= bit
+            del self.sites[key]
+
+    # --- columns outside an allocation ------------------------------------------------------------------------------
+
+    def outside(self, x: Lanes, row: int, first: int, stop: int, lanes: Mask) -> None:
+        """Report an access to columns `first:stop` that the CTA of `row` does not hold."""
+        tm = self.memory
+        sm = tm.multiprocessor(row)
+        held = tm.held_columns(row)
+        wrong = next((c for c in range(first, min(stop, COLUMNS)) if not held[c]), COLUMNS)
+        text = f"`{x.op.text}` accesses columns {first} to {stop - 1} of tensor memory"
+        related: list[Related] = []
+        have = tm.held(row)
+        if wrong >= COLUMNS:
+            text += f", which has {COLUMNS}"
+        elif (other := tm.allocations[int(tm.owner[sm, wrong])]) is not None:
+            text += f"; column {wrong} belongs to {tm.cta(other.row)}"
+            related.append(Related(f"allocated by {other.threads}", other.place))
+        elif (old := tm.allocations[int(tm.last[sm, wrong])]) is not None and old.row == row and not have:
+            text += f"; column {wrong} has been freed"
+            related.append(Related("freed here", old.freed))
+        elif not have:
+            text += f"; {tm.cta(row)} has allocated none"
+        else:
+            text += f"; {tm.cta(row)} holds " + ", ".join(f"columns {a.base} to {a.base + a.columns - 1}" for a in have)
+        related += [Related(f"{a.columns} columns allocated by {a.threads}", a.place) for a in have[:2]]
+        repair = "Use columns between the address that tcgen05.alloc wrote and its end, and before tcgen05.dealloc only."
+        x.finding(_LIFE, text, lanes=lanes, related=related, repair=repair, stop=True)
+
+    def freeing(self, x: Lanes, row: int, first: int, stop: int, lanes: Mask) -> None:
+        """Report operations that use columns about to be freed."""
+        cells = Cells(row, 0, 128, first, stop, written=True)
+        for flight in self._in_flight():
+            if any(_overlap(cells, c) for c in flight.cells):
+                text = f"columns {first} to {stop - 1} are freed while `{flight.op.kind}` in flight uses them"
+                at = [Related(f"`{flight.op.kind}` issued by {flight.op.threads}", flight.op.place)]
+                repair = "Wait for the barrier of a tcgen05.commit behind the last operation before tcgen05.dealloc."
+                x.finding(_LIFE, text, lanes=lanes, related=at, repair=repair)
+        for stores, held in ((False, self.reading), (True, self.storing)):
+            bits = int(np.bitwise_or.reduce(self._view(held, cells), axis=None))
+            if bits:
+                self._unwaited(x, row, bits, cells, "frees", lanes, stores=stores)
+
+    # --- loads and stores of warps ----------------------------------------------------------------------------------
+
+    def load(self, x: Lanes, found: Any, form: Any, split: int) -> None:
+        """Judge and note the loads of warps."""
+        for i in range(len(found.c)):
+            lanes, row, warp = self._one(x, found, i)
+            bit = np.uint64(1 << warp)
+            for cells in _spans(found, i, form, split):
+                stored = int(np.bitwise_or.reduce(self._view(self.storing, cells), axis=None))
+                if stored:
+                    self._unwaited(x, row, stored, cells, "reads", lanes, stores=True)
+                self._alias(x, cells, "reads", lanes)
+                self._view(self.reading, cells)[...] |= bit
+            self.sites[row, warp, False] = (x.op.text, x.place)
+
+    def store(self, x: Lanes, found: Any, form: Any, split: int) -> None:
+        """Judge and note the stores of warps."""
+        for i in range(len(found.c)):
+            lanes, row, warp = self._one(x, found, i)
+            bit = 1 << warp
+            for cells in _spans(found, i, form, split):
+                for stores, held in ((False, self.reading), (True, self.storing)):
+                    others = int(np.bitwise_or.reduce(self._view(held, cells), axis=None)) & ~bit
+                    if others:
+                        self._unwaited(x, row, others, cells, "overwrites", lanes, stores=stores)
+                self._alias(x, cells, "writes", lanes)
+                self._view(self.storing, cells)[...] |= np.uint64(bit)
+            self.sites[row, warp, True] = (x.op.text, x.place)
+
+    @staticmethod
+    def _one(x: Lanes, found: Any, i: int) -> tuple[Mask, int, int]:
+        c, w = int(found.c[i]), int(found.w[i])
+        lanes = np.zeros(x.shape, np.bool_)
+        lanes[c, 32 * w : 32 * w + 32] = True
+        return lanes & x.active(), int(found.rows[i]), int(found.warps[i])
+
+    def waited(self, x: Lanes, lanes: Mask, *, loads: bool) -> None:
+        """Give back what warps have loaded (stored): they have waited for it."""
+        held = self.reading if loads else self.storing
+        for c, w in np.argwhere(x.warps(lanes).any(-1)).tolist():
+            row, warp = x.c0 + c, x.t0 // 32 + w
+            if self.sites.pop((row, warp, not loads), None) is not None:
+                quarter = 2 * (warp % 4)
+                held[self.memory.multiprocessor(row), quarter : quarter + 2] &= ~np.uint64(1 << warp)
+
+    def fence(self, x: Lanes, *, before: bool) -> None:
+        """Note a fence around the synchronisation of threads."""
+
+    # --- products and copies ----------------------------------------------------------------------------------------
+
+    def issued(self, x: Lanes, lane: Lane, op: AsyncOperation, cells: list[Cells]) -> None:
+        """Judge and note the cells of a product or copy that is put in flight."""
+        for c in cells:
+            verb = "overwrites" if c.written else "reads"
+            stored = int(np.bitwise_or.reduce(self._view(self.storing, c), axis=None))
+            if stored:
+                self._unwaited(x, c.row, stored, c, verb, lane.mask, stores=True)
+            if c.written and (read := int(np.bitwise_or.reduce(self._view(self.reading, c), axis=None))):
+                self._unwaited(x, c.row, read, c, verb, lane.mask, stores=False)
+        self.flights.append(_Flight(op, cells))
+        self.issuers.setdefault(lane.row, {})[x.t0 + lane.t] = (x.op.text, x.place)
+
+    def committed(self, x: Lanes, lane: Lane) -> None:
+        """Report a commit of a thread that has never issued anything, where another of its CTA has."""
+        issuers = self.issuers.get(lane.row, {})
+        if not issuers or x.t0 + lane.t in issuers:
+            return
+        thread, (text, place) = next(iter(issuers.items()))
+        x.finding(
+            _EMPTY,
+            f"thread {x.t0 + lane.t} commits and has issued nothing: a commit covers what its own thread has issued",
+            lanes=lane.mask,
+            related=[Related(f"`{text}` by warp {thread // 32} lane {thread % 32}", place)],
+            repair="Let the thread that issues tcgen05.mma or cp execute tcgen05.commit as well (elect it once).",
+        )
+
+    def _in_flight(self) -> list[_Flight]:
+        if self.flights and any(f.op.done for f in self.flights):
+            self.flights = [f for f in self.flights if not f.op.done]
+        return self.flights
+
+    # --- reports ------------------------------------------------------------------------------------------------------
+
+    def _view(self, held: NDArray[np.uint64], c: Cells) -> NDArray[np.uint64]:
+        return held[self.memory.multiprocessor(c.row), c.low // 16 : -(-c.high // 16), c.first : c.stop]
+
+    def _alias(self, x: Lanes, cells: Cells, verb: str, lanes: Mask) -> None:
+        """Report a load (store) of cells that a product or copy in flight writes (reads or writes)."""
+        for flight in self._in_flight():
+            for c in flight.cells:
+                if not _overlap(cells, c) or (verb == "reads" and not c.written):
+                    continue
+                does = "writes" if c.written else "reads"
+                text = (
+                    f"`{x.op.text}` {verb} columns {cells.first} to {cells.stop - 1} of tensor memory while "
+                    f"`{flight.op.kind}` in flight {does} columns {c.first} to {c.stop - 1}"
+                )
+                at = [Related(f"`{flight.op.kind}` issued by {flight.op.threads}", flight.op.place)]
+                repair = "Wait for the barrier that a tcgen05.commit behind the operation signals."
+                x.finding(_ALIAS, text, lanes=lanes, related=at, repair=repair)
+                return
+
+    def _unwaited(self, x: Lanes, row: int, bits: int, cells: Cells, verb: str, lanes: Mask, *, stores: bool) -> None:
+        """Report an access to what a warp has loaded or stored and not waited for."""
+        warp = (bits & -bits).bit_length() - 1
+        text, place = self.sites.get((row, warp, stores), ("tcgen05.st" if stores else "tcgen05.ld", None))
+        wait = "wait::st" if stores else "wait::ld"
+        message = (
+            f"`{x.op.text}` {verb} columns {cells.first} to {cells.stop - 1} of tensor memory, which warp {warp} has "
+            f"{'stored' if stores else 'loaded'} without tcgen05.{wait} behind"
+        )
+        at = [Related(f"`{text}` by {warps_text(self.machine, row, warp, 1)}", place)]
+        repair = f"Put tcgen05.{wait}.sync.aligned behind the {'store' if stores else 'load'}, before others are let on."
+        x.finding(_WAIT, message, lanes=lanes, related=at, repair=repair)
+
+
+def _spans(found: Any, i: int, form: Any, split: int) -> list[Cells]:
+    """Return the cells that a warp's load or store touches."""
+    row, lane, column = int(found.rows[i]), int(found.lane[i]), int(found.column[i])
+    height = SHAPES[form.shape][0]
+    _, columns = fragment(form.shape, form.repetitions, 0, halves=form.halves)
+    width = int(columns.max()) + (2 if form.halves else 1)
+    starts = [column] if form.shape != "16x32bx2" else [column, column + split]
+    return [Cells(row, lane, lane + height, at, at + width, written=False) for at in starts]
+
+
+def _overlap(a: Cells, b: Cells) -> bool:
+    return a.row == b.row and a.low < b.high and b.low < a.high and a.first < b.stop and b.first < a.stop
+
+
+def tensor_check(machine: Machine) -> TensorCheck:
+    """Return the check of a machine; it is made at the first use."""
+    found = machine.state.get("tensor check")
+    if found is None:
+        found = machine.state["tensor check"] = TensorCheck(machine)
+    return found
