@@ -37,7 +37,7 @@ CALLS = {
     "boxes": (lambda: ws.TensorMap(M, box=("a", 1)), "tensor map: box=('a', 1): give ints, one for each dimension, e.g. box=(64, 64)"),
     "strides": (lambda: ws.TensorMap(M, box=(8, 8), element_strides=5), "tensor map: element_strides=5: give ints, one for each dimension, e.g. element_strides=(64, 64)"),
     "progress": (lambda: nothing.simulate(A, progress=5), "progress=5: give a function of (CTAs ended, CTAs of the grid)"),
-    "schedules": (lambda: ws.testing.assert_clean(nothing, A, schedules=-1), "schedules=-1: give how many random schedules to try"),
+    "schedules": (lambda: ws.testing.assert_clean(nothing, A, schedules=-1), "schedules=-1: give how many schedules besides the fair one to try"),
 }  # fmt: skip
 
 

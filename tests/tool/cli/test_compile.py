@@ -140,4 +140,4 @@ def test_check_asks_ptxas(run: Run, tmp_path: Path) -> None:
     outcome = run("check", "filling.py:fill", "--ptxas")
     assert outcome.status == 0
     assert outcome.out.startswith("filling.py:8: note[setmaxnreg-ignored]: ")
-    assert outcome.out.endswith("filling.py:fill: 9 instructions, no problems\n")
+    assert outcome.out.endswith("filling.py:fill: 9 instructions, no problems, 21 schedules, no findings\n")
