@@ -77,6 +77,8 @@ def find(x: Lanes, index: int, lanes: Mask, doing: str) -> MBarrier | None:
             stop=True,
         )
         return None
+    elif x.machine.order is not None:
+        x.machine.order.judge_init(x, barrier, lanes)
     return barrier
 
 

@@ -73,6 +73,10 @@ class MBarrier:
     """What the CTAs of a cluster have told each other through this barrier (`check.peers`)."""
     arrivers: dict[tuple[str, Place | None], set[tuple[int, int]]] = field(default_factory=dict)
     """(instruction, its line) -> the (row, warp) that have ever arrived by it or issued copies that signal this barrier."""
+    maker: tuple[int, int, int] | None = None
+    """Row and thread that initialised it, and when (`check.clocks`)."""
+    known_to: set[tuple[int, int]] = field(default_factory=set)
+    """(row, warp) whose threads are known to come after its initialisation."""
     column: int = 0
     """Its column in the vector clocks (`check.columns`)."""
     telling: Message | None = None

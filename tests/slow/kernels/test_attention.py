@@ -54,6 +54,13 @@ def test_hopper_tilings(dim, consumers, keys, sequence, causal):
     run(hopper, hopper.Config(2, sequence, dim, "bf16", causal, threshold=8.0 * (sequence % 2), **options))
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("dim", "consumers", "keys"), TILINGS)
+def test_adversarial_schedules_of_the_tilings_have_no_findings(dim, consumers, keys, seed):
+    options = {"consumers": consumers, "keys": keys, "ordered": 1, "staged": 1, "multiprocessors": 2, "threshold": 8.0}
+    run(hopper, hopper.Config(2, 300, dim, "f16", seed % 2 == 0, **options), schedule="adversarial", seed=seed)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("dim", "consumers", "keys"), TILINGS)
 def test_random_schedules_of_the_tilings_have_no_findings(dim, consumers, keys, seed):

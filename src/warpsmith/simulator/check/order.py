@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
+from warpsmith.base.findings import Related
 from warpsmith.simulator.check.clocks import Message
 from warpsmith.simulator.check.columns import ORDINAL
 from warpsmith.simulator.units import units_of
@@ -138,10 +139,39 @@ class Order:
 
     # --- mbarriers --------------------------------------------------------------------------------------------------
 
-    def barrier_begins(self, barrier: MBarrier) -> None:
-        """Give a new mbarrier a column."""
+    def barrier_begins(self, x: Lanes, barrier: MBarrier, lanes: Mask) -> None:
+        """Give a new mbarrier a column, and note who has initialised it."""
+        c, t = np.argwhere(lanes)[0].tolist()
+        barrier.maker = (x.c0 + c, x.t0 + t, self.clocks.now)
         barrier.column = self.races.columns.barrier(self._barriers)
         self._barriers += 1
+
+    def judge_init(self, x: Lanes, barrier: MBarrier, lanes: Mask) -> None:
+        """Report lanes that use a barrier though nothing orders its initialisation before them."""
+        if barrier.maker is None:
+            return
+        maker_row, maker, time = barrier.maker
+        for row, mine in self._rows(x, lanes):
+            threads = np.flatnonzero(mine)
+            warps = {(row, w) for w in np.unique(threads // 32).tolist()} - barrier.known_to
+            if not warps:
+                continue
+            same = np.full(threads.size, row)
+            known = self.clocks.ordered(
+                same, threads, np.full(threads.size, maker_row), np.full(threads.size, maker), np.full(threads.size, time)
+            )
+            barrier.known_to |= warps
+            if known.all():
+                continue
+            bad = np.zeros(x.shape, np.bool_)
+            bad[row - x.c0, threads[~known] - x.t0] = True
+            x.finding(
+                "uninitialised-barrier",
+                f"`{x.op.text}` uses mbarrier [{barrier.address:#x}], whose mbarrier.init nothing orders before it",
+                lanes=bad,
+                related=[Related("initialised here", barrier.place)],
+                repair="Let all users pass a barrier (bar.sync, or that of the cluster) after mbarrier.init.",
+            )
 
     def tell(self, barrier: MBarrier, message: Message | None) -> None:
         """Add what an arrival releases to the phase in progress."""

@@ -117,9 +117,9 @@ class Transit:
         shadow.used = True
         self._judge(x, who, shadow, shadow.writes[cells], "reads", written=True)
         site = self.races.sites.of(x.op)
-        for mark in marks:
-            place = 0 if shadow is not self.races.shared else mark.warp if mark.warp >= 0 else shadow.readers - 1
-            shadow.reads[cells, place] = entry(mark.ordinal, mark.agent, site.strength, site.number)
+        noted = np.array([entry(m.ordinal, m.agent, site.strength, site.number) for m in marks], np.uint64)
+        first = 0 if shadow is not self.races.shared else marks[0].warp if marks[0].warp >= 0 else shadow.readers - 1
+        shadow.reads[cells, first : first + len(marks)] = noted  # marks of several warps are of consecutive ones
 
     def writes(
         self, x: Lanes, who: Issuer, space: Space, cells: Cells | slice, mark: Mark, *, strength: int = 0
@@ -175,10 +175,14 @@ class Transit:
         other_rows, columns = np.divmod(agents_of(some), self.columns.count)
         times = times_of(some)
         generic = columns < self.columns.threads
-        for thread in who.threads:
+        chosen = who.threads
+        if len(chosen) > 1 and not generic.any():  # those that know the same answer the same
+            chosen = tuple({int(self.clocks.base[who.row, t]): t for t in chosen}.values())
+        for thread in chosen:
             rows, threads = np.full(some.size, who.row), np.full(some.size, thread)
             known = self.clocks.ordered(rows, threads, other_rows, columns, times, KNOWN)
-            known |= self.races.morally_strong(rows, other_rows, some, strength)
+            if strength:
+                known |= self.races.morally_strong(rows, other_rows, some, strength)
             if not known.all():
                 self._report(x, who, shadow, some[~known][0], verb, written=written)
             if not written or not who.proxied or not generic.any():

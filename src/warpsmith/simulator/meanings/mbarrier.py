@@ -82,7 +82,7 @@ def init(m: Match) -> Function | Refused:
                 )
             barrier = barriers.init(index, cta, n, x.place)
             if x.machine.order is not None:
-                x.machine.order.barrier_begins(barrier)
+                x.machine.order.barrier_begins(x, barrier, lanes)
             if (peers := x.machine.peers) is not None:
                 barrier.born = int(peers.known[barrier.row, barrier.row % x.machine.cluster_size])
         x.machine.memory_version += 1

@@ -155,7 +155,7 @@ MUTANTS = [
     Mutant("tx-mismatch", "cluster", "a message for every second lane", "[%r5], 128;", "[%r5], 64;", " st.async"),
     Mutant("uninitialised-barrier", "pipeline", "a barrier nobody initialises", INIT + " [%r2+8], 1;\n", "", EXPECT),
     Mutant("uninitialised-barrier", "pipeline", "a barrier at the wrong index", " add.u32 %r10, %r2, %r9;", " add.u32 %r10, %r4, %r9;", ON_FULL),
-    Mutant("uninitialised-barrier", "pipeline", "an initialisation nobody waits for", " bar.sync 0;\n", "", ON_FREE, 12),
+    Mutant("uninitialised-barrier", "pipeline", "an initialisation nobody waits for", " bar.sync 0;\n", "", ON_FULL),
     Mutant("uninitialised-barrier", "pipeline", "overwritten by data", " bar.sync 0;\n", " bar.sync 0;\n @!%p1 st.shared.b64 [%r2], %rd1;\n", ON_FULL),
     Mutant("uninitialised-barrier", "cluster", "no initialisation", INIT + " [%r5], 1;\n", "", " mbarrier.arrive.expect_tx"),
     Mutant("async-read-before-complete", "pipeline", "the answer of the wait is not looked at", " @!%p3 bra FULL;\n", "", " ld.shared", 12),
