@@ -106,9 +106,9 @@ def _outcome(tm: TensorMemory, passed: Mask, waiting: list[tuple[int, int]], wha
     seen = tm.version
 
     def ready() -> bool:
-        return tm.version != seen or any(
-            tm.may_allocate(r) and tm.fit([r], n) is not None for r, n in waiting if r not in pairs
-        )
+        if tm.version != seen or any((met := tm.requests.get(r)) is not None and met.base is not None for r in pairs):
+            return True
+        return any(tm.may_allocate(r) and tm.fit([r], n) is not None for r, n in waiting if r not in pairs)
 
     def text() -> str:
         row, n = waiting[0]
@@ -164,7 +164,7 @@ def _peer(x: Lanes, tm: TensorMemory, row: int, lanes: Mask) -> int | None:
 
 
 def _disagree(x: Lanes, mine: Request, other: Request, lanes: Mask) -> None:
-    both = f"{mine.what} of {mine.columns} columns, {other.what} of {other.columns}"
+    both = f"{mine.what} of {mine.columns} columns, {other.what} of {other.columns} columns"
     text = f"the CTAs of a pair come to different operations: {both}"
     at = [Related(f"tcgen05.{other.what} by {other.threads}", other.place)]
     repair = "Execute the same tcgen05.alloc and dealloc with .cta_group::2 in both CTAs, in the same order."

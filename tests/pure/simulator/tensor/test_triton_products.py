@@ -1,4 +1,4 @@
-"""Matrix products that Triton compiled (mma, wgmma, cp.async, maps made on the device) against numpy, without findings."""
+"""Matrix products that Triton compiled (mma, wgmma, tcgen05, maps made on the device) against numpy, without findings."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ DTYPES: dict[str, tuple[Any, Any, float]] = {
         "matmul.fp8.sm_90",
         "matmul.int8.sm_90",
         "matmul_descriptor.sm_90",
+        "matmul.fp16.sm_100",
+        "matmul.bf16.sm_100",
+        "matmul.fp8.sm_100",
+        "matmul.int8.sm_100",
+        "matmul_descriptor.sm_100",
         "matmul.fp8.sm_120",
         "matmul_descriptor.sm_120",
     ],
@@ -53,7 +58,7 @@ def test_product(name: str) -> None:
     c = np.zeros((m, n), to)
     source = sample_text(f"triton/{name}")
     scratch = [np.zeros(1 << 16, np.uint8)] * (len(set(re.findall(r"_param_\d+", source))) - 6)
-    shared = (200 if "sm_90" in name else 90) * 1024
+    shared = (90 if "sm_120" in name or "sm_80" in name else 200) * 1024
     r = simulate(
         parse(source), grid=(m // 64, n // 64, 1), block=(128, 1, 1), args=[a, right, c, m, n, k, *scratch],
         dynamic_shared=shared, schedule="random", seed=1,

@@ -1,0 +1,100 @@
+"""Block-scaled products with scale factors in tensor memory, copied there by tcgen05.cp as kernels do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tcgen05_program import A_AT, B_AT, BYTES, laid_out, wait
+
+rng = np.random.default_rng(19)
+SA_AT, SB_AT = 65536, 65536 + 8192
+
+
+def instruction(kind: str, n: int, a: int, b: int, *, factor: int, ids: tuple[int, int] = (0, 0), m: int = 128) -> int:
+    """An instruction descriptor of a block-scaled kind (tables 46 and 47)."""
+    del kind
+    return ids[1] << 4 | a << 7 | b << 10 | n // 8 << 17 | factor << 23 | m // 128 << 27 | ids[0] << 29
+
+
+def factor_words(factors: np.ndarray, first: int) -> np.ndarray:
+    """Words `[32, rows / 32]`: byte `first + s` of lane r % 32, column r / 32 holds factor s of row r."""
+    rows, count = factors.shape
+    out = np.zeros((-(-rows // 32), 32, 4), np.uint8)
+    for r in range(rows):
+        out[r // 32, r % 32, first : first + count] = factors[r]
+    return np.ascontiguousarray(out.transpose(1, 0, 2)).view(np.uint32)[..., 0]
+
+
+def scaled(run: Any, form: str, n: int, i: int, a: np.ndarray, b: np.ndarray, sa: np.ndarray, sb: np.ndarray, ids: tuple[int, int]) -> Any:  # fmt: skip # noqa: E501
+    """Run one product; A and B are bytes `[rows, bytes along K]`, the factors bytes `[rows, count]`."""
+    image = np.zeros(BYTES, np.uint8)
+    da, db = laid_out(a, A_AT, "128B", False, image), laid_out(b, B_AT, "128B", False, image)
+    copies, column = "", 256
+    for factors, first, at, name in ((sa, ids[0], SA_AT, "%r230"), (sb, ids[1], SB_AT, "%r231")):
+        words = factor_words(factors, first)
+        copies += f" add.u32 {name}, %tmem, {column};\n"
+        for c in range(0, words.shape[1], 4):  # 32 rows of 16 bytes: four columns of words
+            piece = np.zeros((32, 4), np.uint32)
+            piece[:, : min(4, words.shape[1] - c)] = words[:, c : c + 4]
+            d = laid_out(piece.view(np.uint8), at + 512 * c, "none", False, image)
+            copies += f" mov.b64 %rd12, {d}; add.u32 %r232, %tmem, {column + c};\n"
+            copies += " tcgen05.cp.cta_group::1.32x128b.warpx4 [%r232], %rd12;\n"
+        column += 32
+    text = f""" @!%first bra ISSUED;
+{copies} mov.b64 %rd10, {da}; mov.b64 %rd11, {db}; mov.b32 %r200, {i}; setp.ne.u32 %p2, 0, 0;
+ tcgen05.mma.cta_group::1.{form} [%tmem], %rd10, %rd11, %r200, [%r230], [%r231], %p2;
+ tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];
+ISSUED:
+{wait()} tcgen05.fence::after_thread_sync;
+"""
+    registers = ", ".join(f"%r{j}" for j in range(n))
+    text += f" tcgen05.ld.sync.aligned.32x32b.x{n}.b32 {{{registers}}}, [%mine];\n tcgen05.wait::ld.sync.aligned;\n"
+    text += "".join(f" st.global.b32 [%out+{512 * j}], %r{j};\n" for j in range(n))
+    out = np.zeros((n, 128), np.float32)
+    r = run(text, out, image)
+    assert r.completed
+    assert not r.findings, str(r)
+    return out.T
+
+
+def powers(rows: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    codes = rng.integers(120, 134, (rows, count)).astype(np.uint8)
+    return codes, 2.0 ** (codes.astype(np.float64) - 127)
+
+
+@pytest.mark.parametrize("ids", [(0, 0), (2, 1), (3, 3)])
+@pytest.mark.parametrize("n", [16, 64])
+def test_eight_bit_floats(run: Any, n: int, ids: tuple[int, int]) -> None:
+    a, b = (rng.standard_normal((rows, 32)).astype(ml_dtypes.float8_e4m3fn) for rows in (128, n))
+    (sa, va), (sb, vb) = powers(128, 1), powers(n, 1)
+    i = instruction("mxf8f6f4", n, 0, 0, factor=1, ids=ids)
+    got = scaled(run, "kind::mxf8f6f4.block_scale", n, i, a.view(np.uint8), b.view(np.uint8), sa, sb, ids)
+    want = (a.astype(float) * va) @ (b.astype(float) * vb).T
+    assert np.abs(got - want).max() <= 1e-6 * np.abs(want).max()
+
+
+@pytest.mark.parametrize(("form", "count", "factor", "ids"), [
+    ("kind::mxf4.block_scale", 2, 1, (0, 2)),
+    ("kind::mxf4.block_scale.scale_vec::2X", 2, 1, (2, 0)),
+    ("kind::mxf4nvf4.block_scale.scale_vec::4X", 4, 0, (0, 0)),
+    ("kind::mxf4nvf4.block_scale.block16", 4, 1, (0, 0)),
+])  # fmt: skip
+def test_four_bit_floats(run: Any, form: str, count: int, factor: int, ids: tuple[int, int]) -> None:
+    n = 64
+    codes = [rng.integers(0, 16, (rows, 64)).astype(np.uint8) for rows in (128, n)]
+    packed = [c[:, ::2] | c[:, 1::2] << 4 for c in codes]
+    a, b = (c.view(ml_dtypes.float4_e2m1fn).astype(np.float64) for c in codes)
+    if factor:
+        (sa, va), (sb, vb) = powers(128, count), powers(n, count)
+    else:
+        sa, sb = (rng.integers(0x20, 0x50, (rows, 4)).astype(np.uint8) for rows in (128, n))
+        va, vb = (s.view(ml_dtypes.float8_e4m3fn).astype(np.float64) for s in (sa, sb))
+    i = instruction("mxf4", n, 1, 1, factor=factor, ids=ids)
+    got = scaled(run, form, n, i, *packed, sa, sb, ids)
+    each = 64 // count
+    want = (a * np.repeat(va, each, axis=1)) @ (b * np.repeat(vb, each, axis=1)).T
+    assert np.abs(got - want).max() <= 1e-6 * np.abs(want).max()
