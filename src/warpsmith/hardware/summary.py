@@ -111,7 +111,7 @@ def _tensor(path: Path) -> Iterator[Line]:
 
 def _differential(path: Path) -> Iterator[Line]:
     capture = DifferentialCapture.read(path)
-    line = Line("random straight-line programs", capture.about)
+    line = Line("random straight-line programs (all but those of `differential-open.txt`)", capture.about)
     line.forms = {str(p.number) for p in capture.programs}
     line.results = len(capture.programs) * SLOTS * THREADS
     yield line
