@@ -9,7 +9,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # importing `typing` for the real one would take most of the time of `import warpsmith`
 if TYPE_CHECKING:
-    from warpsmith import cubin, findings, ptx, reg, smem, specs, testing, types, wgmma_layout
+    from warpsmith import cubin, findings, ptx, reg, sass, smem, specs, testing, types, wgmma_layout
     from warpsmith.base.device import device
     from warpsmith.base.layout import Layout
     from warpsmith.base.tile import Tile
@@ -26,7 +26,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Debugger", "Device", "Kernel", "Layout", "SimulationResult", "TensorMap", "Tile", "Watch", "__version__", "cubin",
     "detect_arch", "device", "differentiable_kernel", "explain_descriptor", "findings", "intrinsic", "kernel", "ptr", "ptx",
-    "reg", "simulate",
+    "reg", "sass", "simulate",
     "smem", "specs", "testing", "types", "wgmma_layout",
 ]  # fmt: skip
 
@@ -38,6 +38,7 @@ _MODULES = (
     "kernels",
     "ptx",
     "reg",
+    "sass",
     "smem",
     "specs",
     "testing",

@@ -9,9 +9,8 @@ from typing import TypedDict
 import click
 
 from warpsmith import __version__
-from warpsmith.base.errors import ToolError, WarpsmithError
+from warpsmith.base.errors import ToolError
 from warpsmith.cli.output import json_option, print_json
-from warpsmith.launch.context import context
 from warpsmith.toolchain.find import PACKAGES, TOOLS, ToolName, find_tool, places
 
 __all__ = ["command"]
@@ -50,24 +49,13 @@ def library_entry(name: str) -> Entry:
         return Entry(name=name, found=False, version="", where="", advice=f"pip install {name}")
 
 
-def gpu_entry() -> Entry:
-    """Describe the GPU that launches would run on."""
-    try:
-        first = context(0)
-        version = first.driver.driver_version()
-    except WarpsmithError as error:
-        return Entry(name="GPU", found=False, version="", where="", advice=f"{error}; only launches need it")
-    said = f"{first.name} (sm_{first.capability}), driver for CUDA {version // 1000}.{version % 1000 // 10}"
-    return Entry(name="GPU", found=True, version="", where=said, advice="")
-
-
 def report() -> list[Entry]:
     """Return everything `doctor` looks at."""
     head = [
         Entry(name="warpsmith", found=True, version=__version__, where="", advice=""),
         Entry(name="python", found=True, version=platform.python_version(), where=platform.platform(), advice=""),
     ]
-    return head + [library_entry(name) for name in LIBRARIES] + [tool_entry(name) for name in TOOLS] + [gpu_entry()]
+    return head + [library_entry(name) for name in LIBRARIES] + [tool_entry(name) for name in TOOLS]
 
 
 @click.command()
@@ -82,5 +70,5 @@ def command(*, as_json: bool) -> None:
         mark = "ok" if entry["found"] else "--"
         rest = "  ".join(part for part in (entry["version"], entry["where"], entry["advice"]) if part)
         print(f"{mark}  {entry['name']:<10} {rest}")
-    if not all(entry["found"] for entry in entries if entry["name"] in TOOLS):
+    if not all(entry["found"] for entry in entries):
         print("looked in: " + "; ".join(place.description for place in places()))

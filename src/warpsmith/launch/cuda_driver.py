@@ -26,14 +26,10 @@ def open_driver() -> CudaDriver:
     try:
         code = int(cu.cuInit(0)[0])
     except Exception as error:  # the package has its own exception for a library that is missing
-        raise ToolError(
-            f"there is no CUDA driver here ({type(error).__name__}); run on a machine with an NVIDIA GPU, or simulate"
-        ) from None
+        raise ToolError(f"no CUDA driver: {error} Run on a machine with an NVIDIA GPU, or simulate") from None
     found = CudaDriver()
     if code:
-        raise ToolError(
-            f"there is no CUDA device: {found.failure('cuInit', code)}; run on a machine with an NVIDIA GPU, or simulate"
-        )
+        raise ToolError(f"no CUDA device: {found.failure('cuInit', code)}; run on a machine with an NVIDIA GPU, or simulate")
     return found
 
 

@@ -1,0 +1,104 @@
+"""Assemble: one text, or a listing with labels, control codes and unprinted bits."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from warpsmith.assembly.sass.control import Control, parse_control
+from warpsmith.assembly.sass.program import tools_of
+from warpsmith.assembly.sass.table import FOLDER
+from warpsmith.base.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["assemble", "encode"]
+
+_CONTROL = re.compile(r"(B[0-5-]{6}:R[0-7-]:W[0-7-]:[Y-]:S\d\d)(?:/([01]{3}))?\s+")
+_LABEL = re.compile(r"([.A-Za-z_$][\w.$]*)\s*:(?!:)\s*")
+_WORD = re.compile(r"\.word\s+(0x[0-9a-f]+)\s*,\s*(0x[0-9a-f]+)$")
+_UNPRINTED = re.compile(r"/\*\s*unprinted\s+(0x[0-9a-f]+)\s*\*/")
+
+
+def encode(
+    text: str, arch: str, control: Control | None = None, *, unprinted: int = 0, address: int = 0, tables: Path = FOLDER
+) -> bytes:
+    """Return the 16 bytes of an instruction's text.
+
+    `control` are the scheduling bits; without them the instruction stalls one cycle, waits for nothing and sets nothing.
+    `unprinted` is
+    exclusive-ored in at the end, as `Instruction.unprinted` gives it. `address` is where the instruction will stand:
+    branch targets are
+    distances. Raises `InputError`, naming the nearest known forms, for a text that the table does not know.
+    """
+    encoder = tools_of(arch, tables)[1]
+    word = encoder.word(text, control=None if control is None else control.bits(), address=address)
+    return (word ^ unprinted).to_bytes(16, "little")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Line:
+    number: int
+    source: str
+    text: str
+    control: Control | None
+    unprinted: int
+    address: int
+
+
+def assemble(listing: str, arch: str, *, base: int = 0, name: str = "<listing>", tables: Path = FOLDER) -> bytes:
+    """Return the code of a listing: one instruction a line, at `base` and up.
+
+    A line is `label: B------:R-:W-:-:S01 TEXT ; /*unprinted 0x…*/`, all but the text optional. `/*…*/` and `//` are
+    comments, an address such as
+    `/*0010*/` is one too; `.word LOW, HIGH` puts a raw word. A branch target is a label or an address. Raises `InputError` with
+    the line for text that the table does not know, a label that is missing or stands twice.
+    """
+    lines, labels = _lines(listing, base, name)
+    encoder = tools_of(arch, tables)[1]
+    out = bytearray()
+    for line in lines:
+        if m := _WORD.match(line.text):
+            word = int(m[1], 16) | int(m[2], 16) << 64
+        else:
+            try:
+                bits = None if line.control is None else line.control.bits()
+                word = encoder.word(line.text, control=bits, address=line.address, labels=labels)
+            except InputError as error:
+                raise _at(name, line, str(error)) from error
+        if word >> 128:
+            raise _at(name, line, "a half of the word is wider than 64 bits")
+        out += (word ^ line.unprinted).to_bytes(16, "little")
+    return bytes(out)
+
+
+def _at(name: str, line: _Line, message: str) -> InputError:
+    return InputError(f"{name}:{line.number}: {message}\n    {line.source.strip()}")
+
+
+def _lines(listing: str, base: int, name: str) -> tuple[Sequence[_Line], dict[str, int]]:
+    out: list[_Line] = []
+    labels: dict[str, int] = {}
+    for number, source in enumerate(listing.splitlines(), 1):
+        spare = _UNPRINTED.search(source)
+        text = re.sub(r"/\*.*?\*/|//.*", "", source).strip()
+        address = base + 16 * len(out)
+        while m := _LABEL.match(text):
+            if _CONTROL.match(text):
+                break
+            if m[1] in labels:
+                raise InputError(f"{name}:{number}: the label {m[1]!r} stands twice\n    {source.strip()}")
+            labels[m[1]] = address
+            text = text[m.end() :]
+        control = None
+        if m := _CONTROL.match(text):
+            control = parse_control(m[1], int(m[2], 2) if m[2] else 0)
+            text = text[m.end() :]
+        text = text.removesuffix(";").strip()
+        if text:
+            out.append(_Line(number, source, text, control, int(spare[1], 16) if spare else 0, address))
+    return out, labels

@@ -1,0 +1,170 @@
+"""Words to text and fields, by a table; work on words that look alike is done once."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, final
+
+from warpsmith.assembly.sass.floats import FLOAT_KINDS
+from warpsmith.assembly.sass.row import Row, Selector, gather
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warpsmith.assembly.sass.row import Field, Template
+    from warpsmith.assembly.sass.table import Table
+
+__all__ = ["Decoder", "Form"]
+
+_YIELD = 1 << 109
+_REUSE = 7 << 122
+_LOW = (1 << 105) - 1
+
+
+@final
+class Form:
+    """A form with its selectors chosen: text with holes, ready to be filled."""
+
+    __slots__ = ("holes", "pattern", "relative", "row", "template")
+
+    def __init__(self, row: Row, template: Template) -> None:
+        self.row = row
+        self.template = template
+        self.pattern = "".join("%s" if isinstance(t, int) else t.replace("%", "%%") for t in template)
+        fields = [row.fields[t] for t in template if isinstance(t, int)]
+        self.holes = tuple([_show(f) for f in fields])
+        self.relative = any(f.kind == "r" for f in fields)
+
+    def text(self, word: int, address: int) -> str:
+        """Return the text of a word of this form."""
+        return self.pattern % tuple([show(word, address) for show in self.holes])
+
+
+@cache
+def _show(f: Field) -> Callable[[int, int], str]:
+    """Return what prints a field: a table for narrow fields, else the field itself."""
+    if f.kind == "r":
+        return f.text
+    if f.width <= 8 and len(f.bits) == 1:
+        low, width = f.bits[0]
+        mask = (1 << width) - 1
+        names = [f.text(v << low, 0) for v in range(1 << width)]
+        return lambda word, _: names[word >> low & mask]
+    if f.kind == "u" and len(f.bits) == 1 and not f.shift and not f.offset:
+        low, width = f.bits[0]
+        mask = (1 << width) - 1
+        return lambda word, _: f"{word >> low & mask:#x}"
+    if f.kind == "s" and len(f.bits) == 1 and not f.offset:
+        return _signed(f)
+    if f.kind in FLOAT_KINDS:
+        memory: dict[int, str] = {}
+
+        def floating(word: int, _: int) -> str:
+            bits = gather(word, f.bits)
+            text = memory.get(bits)
+            if text is None:
+                text = memory[bits] = f.text(word, 0)
+            return text
+
+        return floating
+    return f.text
+
+
+def _signed(f: Field) -> Callable[[int, int], str]:
+    low, width = f.bits[0]
+    shift = f.shift
+    mask, sign = (1 << width) - 1, 1 << (width - 1)
+
+    def signed(word: int, _: int) -> str:
+        return f"{(((word >> low & mask) ^ sign) - sign) << shift:#x}"
+
+    return signed
+
+
+@final
+class _Shape:
+    """What the forms of one opcode look at: plain bits, and predicates on fields."""
+
+    __slots__ = ("flags", "known", "mask", "rows")
+
+    def __init__(self, rows: tuple[Row, ...]) -> None:
+        self.rows = rows
+        self.mask = 0
+        flags: dict[Selector, None] = {}
+        for row in rows:
+            self.mask |= row.mask
+            for s in row.selectors:
+                if s.predicates:
+                    flags[s] = None
+                else:
+                    self.mask |= _bits(s)
+            for mask, value in row.nots:
+                flags[_predicate(mask, value)] = None
+        self.flags = tuple(s for s in flags if _bits(s) & ~self.mask)
+        self.known: dict[object, Form | None] = {}
+
+    def form(self, word: int) -> Form | None:
+        """Return the form of a word."""
+        key: object = word & self.mask
+        if self.flags:
+            key = (key, *[s.of(word) for s in self.flags])
+        try:
+            return self.known[key]
+        except KeyError:
+            found = self.known[key] = self._find(word)
+            return found
+
+    def _find(self, word: int) -> Form | None:
+        for row in self.rows:
+            if row.covers(word):
+                template = row.template(word)
+                if template is not None:
+                    return Form(row, template)
+        return None
+
+
+def _bits(s: Selector) -> int:
+    out = 0
+    for low, width in s.bits:
+        out |= ((1 << width) - 1) << low
+    return out
+
+
+def _predicate(mask: int, value: int) -> Selector:
+    bits = tuple((i, 1) for i in range(128) if mask >> i & 1)
+    return Selector(bits, (("eq", (gather(value, bits),)),))
+
+
+@final
+class Decoder:
+    """Decodes words of one table; remembers forms and texts it has met."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._shapes: dict[int, _Shape] = {}
+        self._texts: dict[int, str | None] = {}
+
+    def form(self, word: int) -> Form | None:
+        """Return the form of a word, None where the table knows none."""
+        if not word & _YIELD:
+            word &= ~_REUSE  # the reuse bits mean something else, which is not printed
+        shape = self._shapes.get(word & 0xFFF)
+        if shape is None:
+            shape = self._shapes[word & 0xFFF] = _Shape(self.table.by_opcode.get(word & 0xFFF, ()))
+        return shape.form(word)
+
+    def text(self, word: int, address: int = 0) -> str | None:
+        """Return the disassembler's text of a word at an address, None where the table knows no form."""
+        key = word & (_LOW | _REUSE) if word & _YIELD else word & _LOW
+        text = self._texts.get(key, "")
+        if text == "":
+            form = self.form(word)
+            if form is None:
+                self._texts[key] = None
+                return None
+            text = form.text(word, address)
+            if not form.relative:
+                if len(self._texts) > 1_000_000:
+                    self._texts.clear()
+                self._texts[key] = text
+        return text

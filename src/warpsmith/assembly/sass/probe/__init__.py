@@ -1,0 +1,1 @@
+"""Derive instruction tables from what a disassembler prints when bits are flipped."""

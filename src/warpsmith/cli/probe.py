@@ -1,0 +1,150 @@
+"""`warpsmith probe`: derive SASS tables from the disassembler, look at one word, compare tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from warpsmith.assembly.sass.control import NO_CONTROL
+from warpsmith.assembly.sass.probe.compare import compare_tables
+from warpsmith.assembly.sass.probe.explore import Exploration, explore
+from warpsmith.assembly.sass.probe.oracle import Oracle
+from warpsmith.assembly.sass.probe.publish import publish
+from warpsmith.assembly.sass.table import FOLDER, load_table
+from warpsmith.base.errors import InputError
+from warpsmith.cli.output import json_option, print_json
+
+__all__ = ["command"]
+
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command("probe")
+@click.argument("seeds", nargs=-1, type=_FILE)
+@click.option("--arch", required=True, help="Architecture, e.g. sm_90a.")
+@click.option("--word", help="Look at one 128-bit word (hexadecimal) instead of deriving a table.")
+@click.option("--out", type=_FOLDER, default=Path("tables"), show_default=True, help="Folder for the table.")
+@click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
+@click.option("--inherit", help="Leave out the rows that are the same in this table of the folder.")
+@click.option("--seeds-only", is_flag=True, help="Learn the classes of the seeds alone, not those that flipped bits lead to.")
+@click.option(
+    "--diff", "other", type=_FOLDER, help="Compare the architecture's table in this folder with the one in --out, and stop."
+)
+@json_option
+def command(
+    seeds: tuple[Path, ...],
+    arch: str,
+    word: str | None,
+    out: Path,
+    resume: bool,
+    inherit: str | None,
+    seeds_only: bool,
+    other: Path | None,
+    as_json: bool,
+) -> int:
+    """Derive the table of an architecture from what nvdisasm prints.
+
+    SEEDS are files of 16-byte instruction words, such as the `.text` of kernels; without any, the words that the
+    package's own table was learned from are used.
+    """
+    if word is not None:
+        return _look(arch, word, as_json)
+    if other is not None:
+        return _compare(arch, other, out, as_json)
+    words = [w for path in seeds for w in _read(path)] or _known(arch)
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} forms"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("seeds", total=None)
+        tell = lambda what, done, total: bar.update(task, description=what, completed=done, total=total)  # noqa: E731
+        log = publish(
+            arch, words, out, out / f"{arch}.probe.jsonl", resume=resume, inherit=inherit, wander=not seeds_only, tell=tell
+        )
+    table = load_table(arch, out)
+    if as_json:
+        print_json({"arch": arch, "table": str(out / f"{table.arch}.tsv"), "rows": len(table.rows), "unexplained": log})
+    else:
+        for line in log:
+            print(line)
+        print(f"{out / table.arch}.tsv: {len(table.rows)} forms, {len(log)} remarks")
+    return 0
+
+
+def _read(path: Path) -> list[int]:
+    data = path.read_bytes()
+    if len(data) % 16:
+        raise InputError(f"{path}: {len(data)} bytes are not whole words of 16")
+    return [int.from_bytes(data[at : at + 16], "little") for at in range(0, len(data), 16)]
+
+
+def _known(arch: str) -> list[int]:
+    return [int(r.notes[k], 0) | NO_CONTROL for r in load_table(arch, FOLDER).rows for k in ("seed", "default")]
+
+
+def _compare(arch: str, old: Path, new: Path, as_json: bool) -> int:
+    found = compare_tables(load_table(arch, old), load_table(arch, new))
+    if as_json:
+        print_json(
+            [{"kind": d.kind, "class": d.name, "word": f"{d.word:#x}", "before": d.before, "after": d.after} for d in found]
+        )
+    else:
+        for d in found:
+            print(d)
+        print(f"{len(found)} differences")
+    return 0
+
+
+def _look(arch: str, word: str, as_json: bool) -> int:
+    try:
+        value = int(word, 16)
+    except ValueError as error:
+        raise InputError(f"--word {word!r} is no hexadecimal number") from error
+    if value >> 128:
+        raise InputError(f"--word {word!r} has more than 128 bits")
+    found = explore(Oracle(arch), value)
+    if as_json:
+        print_json(_plain(found))
+        return 0
+    print(f"{found.word:#034x}  {found.text}\nclass {found.name}, {found.probes} probes\n")
+    for f in found.findings:
+        print(f"{_ranges(f.bits):>16}  {f.role:9} {f.meaning}")
+        for w, text in f.witnesses:
+            print(f"{'':16}  {'':9} {w:#034x}  {text}")
+    return 0
+
+
+def _plain(found: Exploration) -> dict[str, object]:
+    findings = [
+        {"bits": list(f.bits), "role": f.role, "meaning": f.meaning, "witnesses": [[f"{w:#034x}", t] for w, t in f.witnesses]}
+        for f in found.findings
+    ]
+    return {
+        "word": f"{found.word:#034x}",
+        "text": found.text,
+        "class": found.name,
+        "probes": found.probes,
+        "findings": findings,
+    }
+
+
+def _ranges(bits: tuple[int, ...]) -> str:
+    parts: list[str] = []
+    start = last = -2
+    for bit in (*sorted(bits), 999):
+        if bit == last + 1:
+            last = bit
+            continue
+        if start >= 0:
+            parts.append(f"{start}-{last}" if last > start else str(start))
+        start = last = bit
+    return ",".join(parts)

@@ -1,0 +1,27 @@
+"""`warpsmith probe`: a word looked at, a table made from seed words, two tables compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from command_line import Run
+from warpsmith.assembly.sass.control import NO_CONTROL
+
+SHIFT = 0x078E00FF00000002007C7824 | NO_CONTROL  # IMAD.SHL.U32 R124, R0, 0x2, RZ
+
+
+def test_the_command_shows_a_word(run: Run) -> None:
+    done = run("probe", "--arch", "sm_90a", "--word", f"{SHIFT:#x}")
+    assert done.status == 0
+    assert done.out.startswith(f"{SHIFT:#034x}  IMAD.SHL.U32 R124, R0, 0x2, RZ\nclass imad__RsIR_RIR, ")
+    assert "           16-23  field     R R124 (value 0x7c)\n" in done.out
+    assert run("probe", "--arch", "sm_90a", "--word", "zz").err == "warpsmith: error: --word 'zz' is no hexadecimal number\n"
+
+
+def test_the_command_makes_a_table_and_compares(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "seeds.bin").write_bytes((0x7918 | NO_CONTROL).to_bytes(16, "little"))
+    done = run("probe", "seeds.bin", "--arch", "sm_90a", "--out", "a", "--seeds-only")
+    assert (done.status, done.out, done.err) == (0, "a/sm_90a.tsv: 1 forms, 0 remarks\n", "")
+    assert run("probe", "--arch", "sm_90a", "--diff", "a", "--out", "a").out == "0 differences\n"
+    (tmp_path / "odd.bin").write_bytes(bytes(17))
+    assert run("probe", "odd.bin", "--arch", "sm_90a").err == "warpsmith: error: odd.bin: 17 bytes are not whole words of 16\n"
