@@ -47,6 +47,10 @@ def subject(name: str) -> tuple[Any, list[Any]]:
 
 
 EQUIVALENT = {
+    "hopper: mbarrier.try_wait.parity 2, not looked at": "an item's first K: Q is free once the item before has been stored",
+    "hopper: mbarrier.try_wait.parity 8, not looked at": (
+        "here a skipped tile is an item's first, and its K is there only when all consumers have ended the item before"
+    ),
     "ampere: cp.async.commit_group 0, removed": "the copies of Q join the group of the first K tile, which is waited for",
     "ampere: bar.warp.sync 0, removed": "the warp has read Q by ldmatrix, which no lane leaves before all have read",
     "hopper: wgmma.fence 2, removed": "P and O are changed before the fence of the next Q Kᵀ only, which orders them already",
