@@ -146,7 +146,7 @@ def test_multiplies(judge, m, n, k):
         ("no full wait", "async-read-before-complete", "mma_async"),
         ("no empty wait", "over-arrival", "arrive_expect_tx"),
         ("parity", "deadlock", "ptx.mbarrier.wait(empty_base"),
-        ("count", "async-overwrite", "tensor_2d"),
+        ("count", "over-arrival", "arrive_remote"),
         ("no expect", "deadlock", "ptx.mbarrier.wait(full_base"),
         ("few bytes", "tx-mismatch", "arrive_expect_tx"),
         ("many bytes", "tx-mismatch", "arrive_expect_tx"),

@@ -14,7 +14,7 @@ import numpy as np
 from warpsmith.base.findings import Related
 from warpsmith.simulator.check.clocks import KNOWN, OBSERVED, Clocks
 from warpsmith.simulator.check.columns import Columns
-from warpsmith.simulator.check.shadow import AGENT, AGENTS, STRENGTH, TIME, Shadow, agents_of, entry, times_of
+from warpsmith.simulator.check.shadow import AGENT, AGENTS, STRENGTH, TIME, Shadow, agents_of, entry, note_last_two, times_of
 from warpsmith.simulator.check.sites import Sites, cell_size, operations_of, orders_through_memory
 from warpsmith.simulator.check.swizzle_tags import SwizzleTags
 from warpsmith.simulator.check.transit import Transit
@@ -65,8 +65,16 @@ class RaceWatch:
         proxies = any(op.text.startswith("fence.proxy.async") for op in operations_of(program))
         self.clocks = Clocks(machine.rows, machine.threads, self.columns.count, 3 if proxies else 1 + self.through_memory)
         self.sites = Sites()
-        warps = machine.threads // 32
-        self.shared = Shadow(machine.shared, warps + 2, cell_size(program, "shared"))
+        self.places = machine.threads // 32
+        """Places for the reads of warps in a cell of shared memory; fewer than warps where memory is short."""
+        cell, bytes_ = cell_size(program, "shared"), machine.shared.data.size * 8
+        while self.places > 4 and not fits(bytes_ // cell * (self.places + 3)):
+            self.places = max(4, self.places // 2 // 4 * 4)
+        if self.places < machine.threads // 32:
+            machine.fidelity.note(
+                "reads of shared memory", "approximate", f"the last ones of {self.places} groups of warps are kept"
+            )
+        self.shared = Shadow(machine.shared, self.places + 2, cell)
         cell = cell_size(program, "global")
         self.global_: Shadow | None = None
         if fits(machine.global_.data.size // cell * 24):
@@ -133,7 +141,7 @@ class RaceWatch:
         if shadow is self.shared:
             self._note_shared_reads(x, shadow, index, cells, entries, deep)
         else:
-            _note_global_reads(shadow, cells, entries, self.columns.count)
+            note_last_two(shadow, cells, entries, self.columns.count)
 
         if site.strength and self.through_memory and self.machine.order is not None:
             self.machine.order.loaded(x, space, index, x.active(), site)
@@ -141,7 +149,7 @@ class RaceWatch:
     def _note_shared_reads(
         self, x: Lanes, shadow: Shadow, index: NDArray[np.int64], cells: NDArray[np.int64], entries: Any, deep: Any
     ) -> None:
-        readers = (np.arange(x.t0, x.t1) >> 5)[(None, ..., *deep)]
+        readers = (np.arange(x.t0, x.t1) // 32 % self.places)[(None, ..., *deep)]
         if self.machine.cluster_size > 1:
             away = index // self.machine.shared.row != np.arange(x.c0, x.c1)[:, None]
             if away.any():
@@ -381,14 +389,3 @@ def _lanes_of(x: Lanes, where: tuple[NDArray[np.intp], ...], axis: int, chosen: 
     out = np.zeros(x.shape, np.bool_)
     out[where[axis][chosen], where[axis + 1][chosen]] = True
     return out
-
-
-def _note_global_reads(shadow: Shadow, cells: NDArray[np.int64], entries: Any, columns: int) -> None:
-    """Keep the last read of each cell, and the last one before it by another CTA."""
-    flat, at = shadow.reads.reshape(-1), 2 * cells
-    last = flat.take(at, mode="clip")
-    entries = np.broadcast_to(entries, cells.shape)
-    other = (last != 0) & (agents_of(last) // columns != agents_of(entries) // columns)
-    if other.any():
-        flat[at[other] + 1] = last[other]
-    flat[at] = entries

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Entries = NDArray[np.uint64]
 
-__all__ = ["AGENT", "AGENTS", "SITE", "SITES", "STRENGTH", "TIME", "Shadow", "agents_of", "entry", "times_of"]
+__all__ = ["AGENT", "AGENTS", "SITE", "SITES", "STRENGTH", "TIME", "Shadow", "agents_of", "entry", "note_last_two", "times_of"]
 
 TIME, AGENT, STRENGTH, SITE = 39, 18, 16, 0
 """Lowest bits of the fields of an entry."""
@@ -96,3 +96,14 @@ class Shadow:
         writes, reads = self.writes, self.reads
         self._make(self.cell)
         self.writes[: writes.size], self.reads[: len(reads)] = writes, reads
+
+
+def note_last_two(shadow: Shadow, cells: NDArray[np.int64], entries: Any, columns: int) -> None:
+    """Keep the last read of each cell, and the last one before it by another CTA."""
+    flat, at = shadow.reads.reshape(-1), 2 * cells
+    last = flat.take(at, mode="clip")
+    entries = np.broadcast_to(entries, cells.shape)
+    other = (last != 0) & (agents_of(last) // columns != agents_of(entries) // columns)
+    if other.any():
+        flat[at[other] + 1] = last[other]
+    flat[at] = entries

@@ -118,7 +118,9 @@ class Transit:
         self._judge(x, who, shadow, shadow.writes[cells], "reads", written=True)
         site = self.races.sites.of(x.op)
         noted = np.array([entry(m.ordinal, m.agent, site.strength, site.number) for m in marks], np.uint64)
-        first = 0 if shadow is not self.races.shared else marks[0].warp if marks[0].warp >= 0 else shadow.readers - 1
+        first = 0
+        if shadow is self.races.shared:
+            first = marks[0].warp % self.races.places if marks[0].warp >= 0 else shadow.readers - 1
         shadow.reads[cells, first : first + len(marks)] = noted  # marks of several warps are of consecutive ones
 
     def writes(
