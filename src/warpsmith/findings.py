@@ -173,6 +173,12 @@ _SIMULATOR = (
         "Put tcgen05.wait::ld (wait::st) behind the loads (stores), before others are told that the columns are free (full).",
     ),
     Kind(
+        "missing-tcgen05-fence",
+        "portability",
+        "Accesses to tensor memory by different threads are ordered without the fences that tcgen05 asks for around a barrier.",
+        "Put tcgen05.fence::before_thread_sync before the arrival and tcgen05.fence::after_thread_sync behind the wait.",
+    ),
+    Kind(
         "trap",
         "error",
         "The kernel executed trap, or an assertion of its own failed.",

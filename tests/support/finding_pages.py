@@ -39,6 +39,7 @@ CHOSEN = {
     "tmem-lifetime": "the columns of A are not allocated",
     "tmem-alias": "no wait for the first product",
     "missing-tcgen05-wait": "no wait for the loads of D",
+    "missing-tcgen05-fence": "no fence before the first load",
     "trap": "a trap on the way",
     "livelock": "a loop without an end",
 }

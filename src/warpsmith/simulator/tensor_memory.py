@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from warpsmith.base.source import Place
@@ -99,6 +101,8 @@ class TensorMemory:
         """(row, warp) -> its stores that no wait has covered."""
         self.commits = np.zeros((machine.rows, machine.threads // 32), np.int64)
         """Commits that each warp has executed."""
+        self.taken: Callable[[int, int, int], None] | None = None
+        """Called with the row and the columns of every allocation."""
         self.version = 0
         """Moves with everything that a waiting alloc or dealloc may be looking at."""
         machine.row_hooks.append(self._fresh)
@@ -149,6 +153,8 @@ class TensorMemory:
         self.allocations.append(new)
         self.owner[sm, base:stop] = new.number
         self.rights[sm] = _Right(row, cta)
+        if self.taken is not None:
+            self.taken(row, base, stop)
         if self.undefined is not None:
             self.undefined[sm, :, base:stop] = True
         self.changed()

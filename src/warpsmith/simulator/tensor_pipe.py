@@ -59,7 +59,7 @@ def issue(
     op.exact = lambda start, stop: any(_meets(items(m, *s), start, stop) for s in sources)
     if m.checking:
         _check_sources(x, lane, op, sources)
-        tensor_check(m).issued(x, lane, op, cells)
+        tensor_check(m).issued(x, lane, op, cells, group_of(x, lane)[1] if m.races is not None else 0)
     if m.races is not None:
         issuer = Issuer(lane.mask, lane.row, (x.t0 + lane.t,))
         column, number = group_of(x, lane)

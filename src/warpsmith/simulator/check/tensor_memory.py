@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 
 from warpsmith.base.findings import Related
+from warpsmith.simulator.check.tensor_order import TensorOrder
 from warpsmith.simulator.findings import warps_text
 from warpsmith.simulator.tensor_memory import COLUMNS, Cells, TensorMemory, tensor_memory_of
 from warpsmith.simulator.tensor_shapes import SHAPES, fragment
@@ -53,11 +54,19 @@ class TensorCheck:
         self.flights: list[_Flight] = []
         self.issuers: dict[int, dict[int, tuple[str, Place | None]]] = {}
         """Row -> thread -> the last operation it has issued that a commit could cover."""
+        self.order = None if machine.races is None else TensorOrder(machine.races, machine.threads // 32)
+        self.memory.taken = self._taken
         machine.row_hooks.append(self._fresh)
         machine.end_hooks.append(self._row_end)
 
     def _fresh(self, row: int) -> None:
         self.issuers.pop(row, None)
+        if self.order is not None:
+            self.order.forget(row)
+
+    def _taken(self, row: int, first: int, stop: int) -> None:
+        if self.order is not None:
+            self.order.forget(row, first, stop)
 
     def _row_end(self, row: int) -> None:
         """Report columns that an ended CTA has not freed, and free them."""
@@ -131,6 +140,7 @@ class TensorCheck:
                 if stored:
                     self._unwaited(x, row, stored, cells, "reads", lanes, stores=True)
                 self._alias(x, cells, "reads", lanes)
+                self._order(x, cells, row, warp, lanes)
                 self._view(self.reading, cells)[...] |= bit
             self.sites[row, warp, False] = (x.op.text, x.place)
 
@@ -145,8 +155,14 @@ class TensorCheck:
                     if others:
                         self._unwaited(x, row, others, cells, "overwrites", lanes, stores=stores)
                 self._alias(x, cells, "writes", lanes)
+                self._order(x, cells._replace(written=True), row, warp, lanes)
                 self._view(self.storing, cells)[...] |= np.uint64(bit)
             self.sites[row, warp, True] = (x.op.text, x.place)
+
+    def _order(self, x: Lanes, cells: Cells, row: int, warp: int, lanes: Mask) -> None:
+        if self.order is not None:
+            threads = warps_text(self.machine, row, warp, 1)
+            self.order.touched(x, cells, (row, 32 * warp, warp), lanes, threads, None)
 
     @staticmethod
     def _one(x: Lanes, found: Any, i: int) -> tuple[Mask, int, int]:
@@ -166,11 +182,17 @@ class TensorCheck:
 
     def fence(self, x: Lanes, *, before: bool) -> None:
         """Note a fence around the synchronisation of threads."""
+        if self.order is not None:
+            self.order.fence(x, before=before)
 
     # --- products and copies ----------------------------------------------------------------------------------------
 
-    def issued(self, x: Lanes, lane: Lane, op: AsyncOperation, cells: list[Cells]) -> None:
-        """Judge and note the cells of a product or copy that is put in flight."""
+    def issued(self, x: Lanes, lane: Lane, op: AsyncOperation, cells: list[Cells], number: int) -> None:
+        """Judge and note the cells of a product or copy that is put in flight; `number` is that of its commit."""
+        thread = x.t0 + lane.t
+        for c in cells if self.order is not None else ():
+            assert self.order is not None
+            self.order.touched(x, c, (lane.row, thread, thread // 32), lane.mask, op.threads, number)
         for c in cells:
             verb = "overwrites" if c.written else "reads"
             stored = int(np.bitwise_or.reduce(self._view(self.storing, c), axis=None))

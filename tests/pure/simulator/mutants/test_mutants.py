@@ -234,6 +234,13 @@ MUTANTS = [
     Mutant("missing-tcgen05-wait", "tensor", "no wait for the loads of D", " tcgen05.wait::ld.sync.aligned;\n tcgen05.fence", " tcgen05.fence", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p2"),
     Mutant("missing-tcgen05-wait", "tensor", "a wait for loads in place of stores", " tcgen05.wait::st.sync.aligned;\n", " tcgen05.wait::ld.sync.aligned;\n", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p3"),
     Mutant("missing-tcgen05-wait", "tensor", "three warps wait for their stores", " tcgen05.wait::st.sync.aligned;\n", " @%p1 bra STORED;\n tcgen05.wait::st.sync.aligned;\nSTORED:\n", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p3"),
+    Mutant("missing-tcgen05-fence", "tensor", "no fence behind the stores of A", " tcgen05.wait::st.sync.aligned;\n tcgen05.fence::before_thread_sync;\n", " tcgen05.wait::st.sync.aligned;\n", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p3"),
+    Mutant("missing-tcgen05-fence", "tensor", "no fence before the first product", " bar.sync 0;\n tcgen05.fence::after_thread_sync;\n shr", " bar.sync 0;\n shr", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p3"),
+    Mutant("missing-tcgen05-fence", "tensor", "no fence before the first load", " @!%p4 bra FIRST;\n tcgen05.fence::after_thread_sync;\n", " @!%p4 bra FIRST;\n", " tcgen05.ld.sync.aligned.32x32b.x8.b32 {%f0"),
+    Mutant("missing-tcgen05-fence", "tensor", "no fence behind the first load", " tcgen05.wait::ld.sync.aligned;\n tcgen05.fence::before_thread_sync;\n bar.sync 0;\n tcgen05.fence::after_thread_sync;\n", " tcgen05.wait::ld.sync.aligned;\n bar.sync 0;\n tcgen05.fence::after_thread_sync;\n", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p2"),
+    Mutant("missing-tcgen05-fence", "tensor", "a fence behind the barrier in place of before it", " tcgen05.fence::before_thread_sync;\n bar.sync 0;\n tcgen05.fence::after_thread_sync;\n shr", " bar.sync 0;\n tcgen05.fence::before_thread_sync;\n tcgen05.fence::after_thread_sync;\n shr", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p3"),
+    Mutant("tmem-alias", "tensor", "no barrier between the stores of A and the product", " tcgen05.fence::before_thread_sync;\n bar.sync 0;\n tcgen05.fence::after_thread_sync;\n shr", " tcgen05.fence::before_thread_sync;\n tcgen05.fence::after_thread_sync;\n shr", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p3"),
+    Mutant("tmem-alias", "tensor", "no barrier between the loads and the next product", " tcgen05.fence::before_thread_sync;\n bar.sync 0;\n tcgen05.fence::after_thread_sync;\n @!%p2 bra SECOND", " tcgen05.fence::before_thread_sync;\n tcgen05.fence::after_thread_sync;\n @!%p2 bra SECOND", " tcgen05.mma.cta_group::1.kind::f16 [%r5], [%r8], %rd1, %r11, %p2"),
     Mutant("tmem-lifetime", "tensor", "nobody frees the columns", " tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 64;\n", "", " tcgen05.alloc"),
     Mutant("tmem-lifetime", "tensor", "the columns of A are not allocated", "[slot], 64;", "[slot], 32;", " tcgen05.st"),
     Mutant("tmem-lifetime", "tensor", "another warp frees the columns", " @!%p1 bra FREED;\n", " setp.ne.u32 %p5, %r2, 1;\n @%p5 bra FREED;\n", " tcgen05.dealloc"),
@@ -286,7 +293,7 @@ def test_the_fault_is_named_at_its_line(m: Mutant) -> None:
 
 def test_every_kind_has_three_mutants() -> None:
     kinds = Counter(m.kind for m in MUTANTS)
-    assert len(kinds) == 26
+    assert len(kinds) == 27
     assert min(kinds.values()) >= 3
 
 

@@ -64,6 +64,9 @@ def test_product(name: str) -> None:
         dynamic_shared=shared, schedule="random", seed=1,
     )  # fmt: skip
     assert r.completed
-    assert [str(f) for f in r.findings] == []
+    if "sm_100" in name:  # Triton leaves the fences of tcgen05 out
+        assert {(f.kind, f.severity) for f in r.findings} <= {("missing-tcgen05-fence", "portability")}
+    else:
+        assert [str(f) for f in r.findings] == []
     want = a.astype(np.float64) @ b.astype(np.float64)
     assert np.abs(c.astype(np.float64) - want).max() <= tolerance * np.abs(want).max()
