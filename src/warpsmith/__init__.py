@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # importing `typing` for the real one would take most of 
 if TYPE_CHECKING:
     from warpsmith import cubin, findings, ptx, reg, sass, smem, specs, testing, types, wgmma_layout
     from warpsmith.base.device import device
+    from warpsmith.base.explain_descriptor import explain_descriptor
     from warpsmith.base.layout import Layout
     from warpsmith.base.tile import Tile
     from warpsmith.dsl.arch import detect_arch
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from warpsmith.hardware.against_gpu import simulate
     from warpsmith.kernel import Kernel, kernel
     from warpsmith.simulator import Debugger, Device, SimulationResult, TensorMap, Watch, ptr
-    from warpsmith.simulator.matrix_descriptor import explain_descriptor
 
 __version__ = "0.1.0"
 
@@ -55,7 +55,7 @@ _NAMES = {
     "warpsmith.dsl.kernel": ("Kernel",),
     "warpsmith.hardware.against_gpu": ("simulate",),
     "warpsmith.simulator": ("Debugger", "Device", "SimulationResult", "TensorMap", "Watch", "ptr"),
-    "warpsmith.simulator.matrix_descriptor": ("explain_descriptor",),
+    "warpsmith.base.explain_descriptor": ("explain_descriptor",),
 }
 """module -> names it exports; imported when one is first asked for."""
 

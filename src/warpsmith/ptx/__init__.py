@@ -11,7 +11,8 @@ from warpsmith.dsl.control import bra, else_, expr, if_, kloop, label, loop, ran
 from warpsmith.dsl.read import parse
 from warpsmith.dsl.special import ctaid_x, ctaid_y, special, sreg
 from warpsmith.dsl.transpile import to_python
-from warpsmith.ptx import bar, cluster, cp, cvta, fence, mbarrier, mma, tma, warp, wgmma
+from warpsmith.ptx import bar, cluster, cp, cvta, fence, mbarrier, mma, tcgen05, tma, warp, wgmma
+from warpsmith.ptx import launch_control as clusterlaunchcontrol
 from warpsmith.ptx.alu import add, and_, cvt, ld, mad, mov, mul, not_, or_, selp, setp, shl, shr, st, sub, xor_
 from warpsmith.ptx.bar import NamedBarrier, named_barrier
 from warpsmith.ptx.matrix import ldmatrix, stmatrix, stmatrix_x4_trans_f32_bf16
@@ -23,10 +24,10 @@ from warpsmith.ptx.statements import declare, file_, loc, pragma, raw, var
 from warpsmith.ptx.warpgroup import elect_sync, setmaxnreg, setmaxnreg_dec, setmaxnreg_inc
 
 __all__ = [
-    "NamedBarrier", "PipelineState", "add", "addr", "and_", "bar", "bra", "cluster", "cp", "ctaid_x", "ctaid_y", "cvt",
-    "cvta", "declare", "elect_sync", "else_", "expr", "fence", "file_", "global_ptrs", "if_", "inst", "kloop", "label",
-    "ld", "ldmatrix", "loc", "loop", "mad", "mbarrier", "mma", "mov", "mul", "named_barrier", "not_", "or_", "param",
-    "parse", "pipe", "pipeline", "pragma", "printf", "range_", "raw", "ret", "scope", "selp", "setmaxnreg", "setmaxnreg_dec",
-    "setmaxnreg_inc", "setp", "shl", "shr", "special", "sreg", "st", "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub",
-    "tma", "to_python", "var", "warp", "wgmma", "xor_",
+    "NamedBarrier", "PipelineState", "add", "addr", "and_", "bar", "bra", "cluster", "clusterlaunchcontrol", "cp", "ctaid_x",
+    "ctaid_y", "cvt", "cvta", "declare", "elect_sync", "else_", "expr", "fence", "file_", "global_ptrs", "if_", "inst",
+    "kloop", "label", "ld", "ldmatrix", "loc", "loop", "mad", "mbarrier", "mma", "mov", "mul", "named_barrier", "not_", "or_",
+    "param", "parse", "pipe", "pipeline", "pragma", "printf", "range_", "raw", "ret", "scope", "selp", "setmaxnreg",
+    "setmaxnreg_dec", "setmaxnreg_inc", "setp", "shl", "shr", "special", "sreg", "st", "stmatrix",
+    "stmatrix_x4_trans_f32_bf16", "sub", "tcgen05", "tma", "to_python", "var", "warp", "wgmma", "xor_",
 ]  # fmt: skip

@@ -22,17 +22,15 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from warpsmith.base.errors import CapabilityError, InputError
+from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.swizzle import MODES, swizzle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MatrixDescriptor", "decode", "encode", "explain_descriptor", "offsets"]
+__all__ = ["MatrixDescriptor", "decode", "encode", "offsets"]
 
 _SWIZZLES = ("none", "128B", "64B", "32B")
-_RESERVED = ((14, 2), (30, 2), (46, 3), (52, 10))
-"""(lowest bit, bits) of the fields that must be zero."""
 _COLUMNS = {"none": 1, "32B": 2, "64B": 4, "128B": 8, "128B_atom_32B": 8}
 
 
@@ -71,28 +69,6 @@ def encode(d: MatrixDescriptor) -> int:
         | d.base_offset << 49
         | _SWIZZLES.index(d.swizzle) << 62
     )
-
-
-def explain_descriptor(bits: int) -> str:
-    """Return the fields of a wgmma descriptor as text, a line each; a last line names reserved bits that are set.
-
-    Raise `InputError` for what is no 64-bit value.
-    """
-    if not 0 <= bits < 1 << 64:
-        raise InputError(f"explain_descriptor: {bits:#x} is no 64-bit descriptor; give what make_descriptor computes")
-    d = decode(bits)
-    lines = [
-        f"wgmma descriptor {bits:#018x}",
-        f"  13:0   start address             {d.start:#x}",
-        f"  29:16  leading dimension offset  {d.leading} bytes",
-        f"  45:32  stride dimension offset   {d.stride} bytes",
-        f"  51:49  base offset               {d.base_offset}",
-        f"  63:62  swizzle                   {d.swizzle}",
-    ]
-    stray = [at + i for at, width in _RESERVED for i in range(width) if bits >> (at + i) & 1]
-    if stray:
-        lines.append(f"  reserved bits that must be 0: {', '.join(map(str, stray))}")
-    return "\n".join(lines)
 
 
 @lru_cache(maxsize=1024)
