@@ -79,6 +79,7 @@ class Engine:
         self.endings = Endings(self)
         self.watch = RegisterWatch.of(machine, machine.program)
         self.spins = SpinWatch(self)
+        machine.cancel = self.cancel
 
     # --- CTAs -----------------------------------------------------------------------------------------------------
 
@@ -101,6 +102,16 @@ class Engine:
         order = self.blocks[m.program.entry].order
         self.ready.append(Cohort(m.program.entry, (), ((0,) * (len(order) - 1),), rect, inner))
         return True
+
+    def cancel(self) -> tuple[int, int, int] | None:
+        """Take the next cluster that has not started out of the launch; return the index of its first CTA."""
+        m = self.machine
+        if self.next_cta >= self.stop_cta:
+            return None
+        x, y, z = (int(i) * c for i, c in zip(m.cluster_index(self.next_cta // m.cluster_size), m.cluster, strict=True))
+        self.next_cta += m.cluster_size
+        self.ended_ctas += m.cluster_size
+        return x, y, z
 
     def _fresh(self, rows: NDArray[np.int64]) -> None:
         m = self.machine

@@ -97,6 +97,8 @@ class Machine:
         """Called with a row whose CTA has ended, to report what it left behind."""
         self.fence_hook: Callable[[Lanes, Any], None] | None = None
         """Called with the lanes and the match of every fence, by checks that follow proxies."""
+        self.cancel: Callable[[], tuple[int, int, int] | None] | None = None
+        """Takes a cluster that has not started out of the launch; returns the index of its first CTA, None for none left."""
         self.function_variables: dict[int, Symbol] = {}
         self._scratch: dict[tuple[Any, int, tuple[int, ...]], NDArray[Any]] = {}
         self._lanes: dict[Rectangle, Lanes] = {}
@@ -144,14 +146,12 @@ class Machine:
 
     def settle(self, rows: NDArray[np.int64], first_cta: int) -> None:
         """Give `rows` to the CTAs from `first_cta` on (linear within the grid, clusters in order): set their numbers."""
-        gx, gy, _ = self.grid
-        cx, cy, cz = self.cluster
+        cx, cy, _ = self.cluster
         cta = first_cta + np.arange(rows.size, dtype=np.int64)
         cluster, rank = np.divmod(cta, self.cluster_size)
         inner = (rank % cx, rank // cx % cy, rank // (cx * cy))
-        nx, ny = gx // cx, gy // cy
-        outer = (cluster % nx, cluster // nx % ny, cluster // (nx * ny))
-        position = tuple(o * c + i for o, c, i in zip(outer, (cx, cy, cz), inner, strict=True))
+        outer = self.cluster_index(cluster)
+        position = tuple(o * c + i for o, c, i in zip(outer, self.cluster, inner, strict=True))
         for axis in range(3):
             self.cta_numbers["%ctaid"][axis, rows] = position[axis]
             self.cta_numbers["%clusterid"][axis, rows] = outer[axis]
@@ -159,6 +159,11 @@ class Machine:
         self.cta_numbers["%smid"][0, rows] = rows % self.device.multiprocessors
         self.cta_numbers["%cluster_ctarank"][0, rows] = rank
         self.row_cta[rows] = cta
+
+    def cluster_index(self, cluster: Any) -> tuple[Any, Any, Any]:
+        """Return the index of clusters (linear in the grid)."""
+        nx, ny = self.grid[0] // self.cluster[0], self.grid[1] // self.cluster[1]
+        return cluster % nx, cluster // nx % ny, cluster // (nx * ny)
 
     def cta_of(self, row: int) -> tuple[int, int, int]:
         """Return the index of the CTA in a row."""

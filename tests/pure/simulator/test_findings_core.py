@@ -243,7 +243,7 @@ def test_the_same_fault_is_told_once_and_names_its_schedule():
 
 @pytest.mark.parametrize(
     "word",
-    ["tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1}];", "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q1;"],
+    ["tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1}];", "multimem.red.relaxed.sys.global.add.u32 [%rd1], %r1;"],
 )
 def test_refusals_name_the_instruction_and_the_reason(word):
     extra = ".global .texref t;" if word.startswith("tex") else ""

@@ -21,7 +21,6 @@ _REASONS = {
     "which elements are kept, and how its descriptor says so, is not modelled": ("spcompress",),
     "spreading by metadata of sm_107 is not modelled": ("spdecompress",),
     "allocation classes of tensor maps have no model": ("tensormap.query.alloc_class_large",),
-    "work stealing between clusters has no model": ("clusterlaunchcontrol",),
 }
 
 
