@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from warpsmith.base.errors import InputError
-from warpsmith.cli.find import arch_option, chosen
+from warpsmith.cli.find import arch_option, chosen, printable
 from warpsmith.cli.output import json_option, print_json, write_whole
 from warpsmith.cubin import find
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_LONGEST = 200
+"""Bytes of a name that are kept, from its end; with the rest it stays below the 255 that file systems have room for."""
 _SUFFIX = {"elf": ".cubin", "ptx": ".ptx"}
 
 
@@ -59,7 +61,7 @@ def command(
                 }
             )
             if not as_json:
-                print(f"{target}: {len(data):,} bytes")
+                print(f"{printable(str(target))}: {len(data):,} bytes")
     if not written:
         raise InputError(f"nothing to extract from {', '.join(paths)}: {_why(archs, kernels, kind)}")
     if as_json:
@@ -73,8 +75,13 @@ def _has(item: Found, kernels: tuple[str, ...]) -> bool:
 
 
 def _name(item: Found, taken: set[str]) -> str:
-    """Return a file name that no other item of this run has: members of two folders of an archive may be called alike."""
-    stem = re.split(r"[!/]", item.path)[-1] or "data"
+    """Return a file name that no other item of this run has: members of two folders of an archive may be called alike.
+
+    What a file system or a terminal may not take becomes `_`; names are cut to what every file system has room for.
+    """
+    last = re.split(r"[!/\\]", item.path)[-1]
+    safe = "".join(c if c.isprintable() and c not in '<>:"|?*' else "_" for c in last)
+    stem = safe.encode()[-_LONGEST:].decode(errors="ignore") or "data"
     base = f"{stem}.{item.offset:x}.{item.arch or 'ptx'}"
     names = (f"{base}{'' if n == 1 else f'.{n}'}{_SUFFIX[item.kind]}" for n in itertools.count(1))
     name = next(n for n in names if n not in taken)

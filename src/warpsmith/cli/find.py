@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from warpsmith.cubin import Found
 
-__all__ = ["arch_option", "chosen", "command", "kernels_of"]
+__all__ = ["arch_option", "chosen", "command", "kernels_of", "printable"]
 
 arch_option = click.option(
     "--arch", "archs", multiple=True, help="Only this architecture, e.g. sm_90a; may be given several times."
@@ -45,11 +45,11 @@ def command(*, paths: tuple[str, ...], archs: tuple[str, ...], kernels: bool, as
                 print()
                 continue
             if item.path != last:
-                print(item.path)
+                print(printable(item.path))
                 last = item.path
             print(_line(item))
             for name in names or ():
-                print(f"      {name}")
+                print(f"      {printable(name)}")
     if not as_json:
         print(_summary(totals))
 
@@ -59,6 +59,11 @@ def chosen(items: Iterable[Found], archs: tuple[str, ...]) -> Iterator[Found]:
     for arch in archs:
         parse_arch(arch)
     return (item for item in items if not archs or item.arch in archs)
+
+
+def printable(text: str) -> str:
+    """Return a name with what a terminal would obey written as an escape: names come from files that anyone may have made."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def kernels_of(item: Found) -> list[str]:

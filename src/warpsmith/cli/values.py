@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-import zipfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -27,10 +27,11 @@ import numpy as np
 from warpsmith.base.errors import InputError
 from warpsmith.simulator import ptr
 from warpsmith.simulator.host_memory import require
+from warpsmith.simulator.sizes import PARAMETER_BYTES
 from warpsmith.simulator.tensormap import TensorMap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,6 +50,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
 """PTX type -> numpy type of an array of it."""
 
 _FILLED = re.compile(r"(?P<type>\w+)\[(?P<shape>\d+(?:x\d+)*)\](?:=(?P<fill>.+))?")
+_DEEPEST = 16
+"""Structures inside structures."""
 _MAP_PREFIXES = ("map", "tma")
 _MAP_LISTS = ("box", "element_strides", "lower", "upper")
 _MAP_WORDS = ("swizzle", "element", "interleave", "l2", "fill", "mode")
@@ -119,27 +122,26 @@ class _Reader:
         return Value(text, tuple(m.argument for m in members), tuple(a for m in members for a in m.arrays))
 
     def _pointer(self, text: str) -> object:
-        word, _, offset = text[1:].partition("+")
+        word, plus, offset = text[1:].partition("+")
         found = [array for i, (name, array) in enumerate(self.arrays) if word in (name, str(i))]
         if not found:
             known = ", ".join(
                 f"&{i}" + (f" (&{name})" if name.isidentifier() else "") for i, (name, _) in enumerate(self.arrays)
             )
             raise InputError(f"{text}: no array before it has that name or number; there are {known or 'none'}")
-        if offset and not offset.isdecimal():
+        if plus and not offset.isdecimal():
             raise InputError(f"{text}: the offset is a number of elements, e.g. &{word}+16")
         return ptr(found[0], int(offset or 0))
 
 
 def _saved_arrays(path: str) -> list[Value]:
     """Return the arrays of an .npz file, in order; a key `name:bf16` says the type of the bits."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
+    with _reading(path, "npz"):
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise ValueError("it is a single array; name it .npy")
+        with file:
             found = {key: file[key] for key in file.files}
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: not a .npz file of numbers: {error}") from None
     out: list[Value] = []
     for key, array in found.items():
         name, _, word = key.partition(":")
@@ -169,6 +171,8 @@ def _split(text: str) -> list[str]:
         depth += (c == "{") - (c == "}")
         if depth < 0:
             raise InputError(f"{text}: a brace is closed that was not opened")
+        if depth > _DEEPEST:
+            raise InputError(f"structures are nested more than {_DEEPEST} deep")
         if c == "," and depth == 0:
             parts.append("")
         else:
@@ -213,18 +217,35 @@ def _number(text: str) -> Any:
 
 def _read(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            data = file.read(PARAMETER_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if len(data) > PARAMETER_BYTES:
+        raise InputError(f"{path}: more than the {PARAMETER_BYTES:,} bytes that the parameters of a kernel may have")
+    return data
 
 
 def _load(path: str) -> NDArray[Any]:
+    with _reading(path, "npy"):
+        array = np.load(path, allow_pickle=False)
+        if not isinstance(array, np.ndarray):
+            array.close()
+            raise ValueError("it holds several arrays; name it .npz")
+        return array
+
+
+@contextmanager
+def _reading(path: str, kind: str) -> Generator[None]:
+    """Turn what a damaged file makes numpy, tokenize, ast and zipfile raise into an error of ours: it is of a dozen kinds."""
     try:
-        return np.load(path, allow_pickle=False)
+        yield
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError) as error:
-        raise InputError(f"{path}: not a .npy file of numbers: {error}") from None
+    except MemoryError:
+        raise InputError(f"{path}: its arrays do not fit in this computer's memory, or its header is damaged") from None
+    except Exception as error:
+        raise InputError(f"{path}: not a .{kind} file of numbers: {error}") from None
 
 
 def _dtype(word: str, where: str) -> np.dtype[Any]:

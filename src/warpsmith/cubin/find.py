@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import mmap
 import os
+import stat
 import tempfile
 import zipfile
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from warpsmith.base.errors import CapabilityError, CubinError
+from warpsmith.base.errors import CapabilityError, CubinError, InputError
 from warpsmith.cubin.binary import forget
 from warpsmith.cubin.compression import DEFAULT_LIMIT, decompress
 from warpsmith.cubin.fatbin import read_entries
@@ -108,7 +109,8 @@ def find(path: str | Path | bytes) -> Iterator[Found]:
     """Return the cubins and PTX texts in a file, or in bytes, in file order, as they are met.
 
     Of a folder, the files below it are looked into whose names end as those of libraries, objects, archives and GPU code do.
-    Raises `CubinError` for a damaged container or archive, `OSError` for a file that cannot be read.
+    Raises `CubinError` for a damaged container or archive, `InputError` for a device or pipe, `OSError` for a file that
+    cannot be read.
     """
     if isinstance(path, bytes):
         yield from _guarded(path, "bytes", 0)
@@ -117,6 +119,8 @@ def find(path: str | Path | bytes) -> Iterator[Found]:
         for inner in sorted(p for p in Path(path).rglob("*") if _is_worth(p.name) and p.is_file()):
             yield from find(inner)
         return
+    if not stat.S_ISREG(Path(path).stat().st_mode):
+        raise InputError(f"{path}: a device, pipe or socket, which cannot be mapped; write what it gives to a file first")
     with Path(path).open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return
@@ -171,17 +175,24 @@ def _in_archive(data: Buffer, path: str, depth: int) -> Iterator[Found]:
         if name == "//":
             long_names = bytes(body)
         elif name not in ("/", "/SYM64/"):
-            yield from _guarded(body, f"{path}!{_member_name(name, long_names, body)}", depth + 1)
+            name, body = _named(name, long_names, body, at)
+            yield from _guarded(body, f"{path}!{name}", depth + 1)
         at = start + size + size % 2
 
 
-def _member_name(name: str, long_names: bytes, body: memoryview) -> str:
+def _named(name: str, long_names: bytes, body: memoryview, at: int) -> tuple[str, memoryview]:
+    """Return a member's whole name and its bytes: GNU keeps long names in a table, BSD puts them before the bytes."""
     if name[:1] == "/" and name[1:].isdigit():
-        at = int(name[1:])
-        return long_names[at : long_names.find(b"\n", at)].decode("utf-8", "replace").rstrip("/")
+        place = int(name[1:])
+        if place >= len(long_names):
+            raise CubinError(f"a member's name is at {place} of {len(long_names)} bytes of long names", offset=at)
+        return long_names[place:].partition(b"\n")[0].decode("utf-8", "replace").rstrip("/"), body
     if name[:3] == "#1/" and name[3:].isdigit():
-        return bytes(body[: int(name[3:])]).rstrip(b"\0").decode("utf-8", "replace")
-    return name.rstrip("/")
+        length = int(name[3:])
+        if length > len(body):
+            raise CubinError(f"a member of {len(body)} bytes is said to begin with a name of {length}", offset=at)
+        return bytes(body[:length]).rstrip(b"\0").decode("utf-8", "replace"), body[length:]
+    return name.rstrip("/"), body
 
 
 _WORTH = (

@@ -24,7 +24,8 @@ _WINDOW = 1 << 20
 _KEPT = 1 << 26
 """Bytes of a file that stay mapped while it is scanned."""
 _NEEDLE = struct.pack("<IH", MAGIC, 1)
-_PTX = re.compile(rb"\s*(//[^\n]*\n\s*|/\*.*?\*/\s*)*\.version\s+\d+\.\d+", re.DOTALL)
+_PTX = re.compile(rb"(?>\s+|//[^\n]*\n|/\*.*?\*/)*+\.version\s+\d+\.\d+", re.DOTALL)
+"""Atomic and possessive: comments in any number are read once, whatever follows them."""
 
 
 @final

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpsmith.base.errors import InputError
+from warpsmith.base.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +48,7 @@ def dump_inputs(folder: Path, kernel: str, context: Context, names: Sequence[str
     np.savez(buffer, **arrays)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(buffer.getvalue())
+        write_whole(path, buffer.getvalue())
     except OSError as error:
         raise InputError(f"WARPSMITH_DUMP={folder}: cannot be written: {error.strerror or error}") from None
     return path

@@ -7,7 +7,6 @@ shows who waits for whom; it says nothing about cycles of hardware.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
+from warpsmith.base.whole_file import write_whole
+
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
@@ -103,12 +105,11 @@ class Timeline:
     def save(self, path: str | os.PathLike[str], ctas: int | None = 16) -> None:
         """Write the first `ctas` CTAs of the grid (None: all) as a Chrome trace, which Perfetto and chrome://tracing show.
 
-        One process for each CTA, one thread for each warp; a microsecond there is an instruction of the clock.
+        One process for each CTA, one thread for each warp; a microsecond there is an instruction of the clock. The file
+        appears whole or not at all; a device or a pipe is written to.
         """
-        target = Path(path)
-        new = target.with_name(f"{target.name}.new")
-        new.write_text(json.dumps({"traceEvents": list(self._events(ctas)), "displayTimeUnit": "ns"}), encoding="utf-8")
-        os.replace(new, target)
+        text = json.dumps({"traceEvents": list(self._events(ctas)), "displayTimeUnit": "ns"})
+        write_whole(Path(path), text.encode())
 
     def _events(self, ctas: int | None) -> Iterator[dict[str, Any]]:
         threads: set[tuple[int, int]] = set()

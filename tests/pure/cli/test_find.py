@@ -124,3 +124,18 @@ def test_members_called_alike(run: Run, tmp_path: Path) -> None:
     assert run("extract", tmp_path / "w.whl", "-o", "out").status == 0
     got = {p.name: p.read_bytes() for p in Path("out").iterdir()}
     assert got == {"k.cubin.0.sm_80.cubin": SM80, "k.cubin.0.sm_90a.cubin": SM90, "k.cubin.0.sm_80.2.cubin": SM80}
+
+
+def test_names_that_a_terminal_or_a_file_system_may_not_take(run: Run, tmp_path: Path) -> None:
+    names = ["a\nb\x1b[31m.cubin", "x\\y:z.cubin", "é" * 300 + ".cubin", "../../up.cubin"]
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for name in names:
+            archive.writestr(name, SM90)
+    got = run("find", tmp_path / "all.zip")
+    assert f"{tmp_path}/all.zip!a\\nb\\x1b[31m.cubin" in got.out.splitlines()
+    assert "\x1b" not in got.out
+    got = run("extract", tmp_path / "all.zip", "-o", tmp_path / "out")
+    assert (got.status, got.err) == (0, "")
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {
+        f"{stem}.cubin.0.sm_90a.cubin" for stem in ("a_b_[31m", "y_z", "é" * 97, "up")
+    }

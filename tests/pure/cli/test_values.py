@@ -161,3 +161,27 @@ def test_files_that_hold_no_arrays() -> None:
         with pytest.raises(InputError) as caught:
             parse_values([name])
         assert str(caught.value).startswith(said)
+
+
+def test_files_that_mean_harm() -> None:
+    np.save("one.npy", np.zeros(4))
+    Path("one.npy").rename("one.npz")
+    np.savez("several.npz", a=np.zeros(4))
+    Path("several.npz").rename("several.npy")
+    for name, shape in (("deep.npy", "(" * 4000), ("huge.npy", "(9999999999999,), }")):
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}\n".encode()
+        Path(name).write_bytes(b"\x93NUMPY\x01\0" + len(header).to_bytes(2, "little") + header)
+    Path("long.bin").write_bytes(bytes(32_765))
+    assert complaint("deep.npy").startswith("deep.npy: not a .npy file of numbers: ")
+    assert complaint("huge.npy") == "huge.npy: its arrays do not fit in this computer's memory, or its header is damaged"
+    assert complaint("several.npy") == "several.npy: not a .npy file of numbers: it holds several arrays; name it .npz"
+    assert complaint("@long.bin") == "long.bin: more than the 32,764 bytes that the parameters of a kernel may have"
+    with pytest.raises(InputError, match=r"^one.npz: not a .npz file of numbers: it is a single array; name it .npy$"):
+        parse_values(["one.npz"])
+
+
+def test_nesting_and_pointers_without_sense() -> None:
+    with pytest.raises(InputError, match=r"^structures are nested more than 16 deep$"):
+        parse_values(["{" * 5000 + "}" * 5000])
+    with pytest.raises(InputError, match=r"^&a\+: the offset is a number of elements, e.g. &a\+16$"):
+        parse_values(["a:f32[4],&a+"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from containers import LZ4, ar, container, entry, host_elf
 from cubin_corpus import DATA, cubins
 from warpsmith import cubin as ws_cubin
-from warpsmith.base.errors import CapabilityError, CubinError
+from warpsmith.base.errors import CapabilityError, CubinError, InputError
 from warpsmith.cubin import compression
 
 CUBIN = cubins()["ptxas-13.5-sm_90a"]
@@ -222,3 +223,36 @@ def test_a_zip_bomb_is_refused() -> None:
             member.write(bytes(1 << 20))
     packed = zipfile.ZipFile(io.BytesIO(out.getvalue())).getinfo("big.so").compress_size
     assert refusal(out.getvalue()) == f"bytes: member 'big.so' claims {300 << 20:,} bytes from {packed:,}; refused"
+
+
+def bsd(name: bytes, data: bytes, length: int | None = None) -> bytes:
+    body = name + data
+    header = f"{f'#1/{len(name) if length is None else length}':<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(body):<10}`\n"
+    return b"!<arch>\n" + header.encode() + body
+
+
+def test_the_long_names_of_bsd_stand_before_the_bytes() -> None:
+    (item,) = ws_cubin.find(bsd(b"../a_rather_long_name.o\0\0\0\0\0", CUBIN))
+    assert (item.path, item.offset, item.read()) == ("bytes!../a_rather_long_name.o", 0, CUBIN)
+
+
+def test_names_of_members_that_are_not_there() -> None:
+    assert refusal(bsd(b"x.o", b"data", 99)) == "bytes: a member of 7 bytes is said to begin with a name of 99 (byte 0x8)"
+    gnu = ar({"a_rather_long_member_name.o": b"data"}).replace(b"/0  ", b"/77 ")
+    assert refusal(gnu) == "bytes: a member's name is at 77 of 29 bytes of long names (byte 0x62)"
+
+
+@pytest.mark.parametrize("text", [b"/**/" * 16000, b"/*" * 30000, b"//\n" * 20000, b" \n" * 30000, b"/* **/ " * 9000])
+def test_comments_without_end_are_read_once(text: bytes) -> None:
+    assert found(text) == found(text + b".version") == []
+    assert found(b"/**/ // a*/\n/* ** */\n" * 2000 + b".version 8.0") == [("ptx", None, None, 0)]
+
+
+def test_a_pipe_is_refused(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe.so")
+    with pytest.raises(InputError) as caught:
+        list(ws_cubin.find(tmp_path / "pipe.so"))
+    assert str(caught.value) == (
+        f"{tmp_path}/pipe.so: a device, pipe or socket, which cannot be mapped; write what it gives to a file first"
+    )
+    assert list(ws_cubin.find(tmp_path)) == []

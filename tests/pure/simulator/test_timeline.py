@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,21 @@ def test_a_trace_file_has_waits_operations_and_names(tmp_path: Path) -> None:
     assert {e["name"] for e in events if e["ph"] == "b"} >= {"cp.async.bulk.tensor", "wgmma.mma_async"}
     result.timeline.save(tmp_path / "all.json", ctas=None)
     assert {e["pid"] for e in json.loads((tmp_path / "all.json").read_text())["traceEvents"]} == {0, 1}
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    timeline, pipe = launch().timeline, tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        timeline.save(pipe)
+        text = os.read(reader, 1 << 16)
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert json.loads(text)["displayTimeUnit"] == "ns"
+    with pytest.raises(IsADirectoryError):
+        timeline.save(tmp_path)
 
 
 def test_a_deadlock_shows_who_waits() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.cli import output
-from warpsmith.cli.output import write_whole
+from warpsmith.base import whole_file
+from warpsmith.base.whole_file import write_whole
 
 
 def test_a_file_appears_whole(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(output.os, "replace", full)
+    monkeypatch.setattr(whole_file.os, "replace", full)
     with pytest.raises(OSError, match=r"No space left on device"):
         write_whole(tmp_path / "a", b"new")
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"a": b"old"}
@@ -39,7 +39,7 @@ def test_a_full_disk_is_told_with_the_name(tmp_path: Path, monkeypatch: pytest.M
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(output.os, "fdopen", full)
+    monkeypatch.setattr(whole_file.os, "fdopen", full)
     with pytest.raises(OSError, match=r"No space left on device") as caught:
         write_whole(tmp_path / "a", b"new")
     assert caught.value.filename == str(tmp_path / "a")
