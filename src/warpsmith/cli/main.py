@@ -36,7 +36,7 @@ COMMANDS = {
     "transpile": "write PTX as Python source of the kernel language",
     "find": "list the cubins and PTX in libraries, archives and wheels",
     "extract": "write those to files of their own",
-    "probe": "derive instruction tables from the disassembler, or look at one word",
+    "probe": "derive instruction tables with the disassembler, show a word",
     "doctor": "say which tools were found, and how to get the others",
 }
 """Verb -> its line in `warpsmith --help`; its code is the click command called `command` in `warpsmith.cli.<verb>`."""
