@@ -10,6 +10,7 @@ from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.blockcode import BlockCode
 from warpsmith.simulator.check.deadlock import report_deadlock, report_livelock
 from warpsmith.simulator.check.leftover import check_row_end
+from warpsmith.simulator.check.races import LATEST
 from warpsmith.simulator.check.registers import RegisterWatch
 from warpsmith.simulator.cohort import Cohort, merge, narrow, next_trail, program_time
 from warpsmith.simulator.ending import Endings
@@ -176,6 +177,8 @@ class Engine:
     def turn(self) -> None:
         """Run one block of one cohort, perhaps after completing an operation in flight."""
         m = self.machine
+        if m.races is not None and m.races.clocks.now > LATEST:
+            m.races.give_up()
         if m.asynchronous.pending:
             self.schedule.complete_some(m)
         if self.parked and m.memory_version != self.polled and self.schedule.polls(self.steps):

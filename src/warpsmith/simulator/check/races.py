@@ -13,7 +13,7 @@ import numpy as np
 
 from warpsmith.base.findings import Related
 from warpsmith.simulator.check.clocks import KNOWN, OBSERVED, Clocks
-from warpsmith.simulator.check.columns import Columns
+from warpsmith.simulator.check.columns import ORDINAL, Columns
 from warpsmith.simulator.check.shadow import AGENT, AGENTS, STRENGTH, TIME, Shadow, agents_of, entry, note_last_two, times_of
 from warpsmith.simulator.check.sites import Sites, cell_size, operations_of, orders_through_memory
 from warpsmith.simulator.check.swizzle_tags import SwizzleTags
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-__all__ = ["RaceWatch"]
+__all__ = ["LATEST", "RaceWatch"]
 
+LATEST = ORDINAL - (1 << 18)
+"""Time after which entries have no room for more."""
 _KINDS = {"shared": "shared-race", "global": "global-race"}
 _REPAIR = {
     "shared": "Put a barrier that both threads pass (bar.sync, bar.warp.sync within a warp, an mbarrier) between the accesses.",
@@ -98,6 +100,12 @@ class RaceWatch:
             machine.fidelity.note("races", "not modelled", "there are too many resident threads to be followed")
             return None
         return cls(machine, program)
+
+    def give_up(self) -> None:
+        """Stop looking for races: the launch has synchronised more often than entries can tell."""
+        self.machine.races = self.machine.order = None
+        text = "from some point on: the launch synchronises too often"
+        self.machine.fidelity.note("races", "not modelled", text)
 
     def _begin(self, row: int) -> None:
         self.clocks.begin(row)
