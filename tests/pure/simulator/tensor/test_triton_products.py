@@ -64,8 +64,9 @@ def test_product(name: str) -> None:
         dynamic_shared=shared, schedule="random", seed=1,
     )  # fmt: skip
     assert r.completed
-    if "sm_100" in name:  # Triton leaves the fences of tcgen05 out
-        assert {(f.kind, f.severity) for f in r.findings} <= {("missing-tcgen05-fence", "portability")}
+    if "sm_100" in name:  # Triton leaves the fences of tcgen05 out, and converts what it has loaded before it waits
+        kinds = {(f.kind, f.severity) for f in r.findings}
+        assert kinds <= {("missing-tcgen05-fence", "portability"), ("missing-tcgen05-wait", "portability")}
     else:
         assert [str(f) for f in r.findings] == []
     want = a.astype(np.float64) @ b.astype(np.float64)

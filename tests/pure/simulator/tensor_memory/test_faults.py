@@ -203,3 +203,19 @@ def test_two_allocations_that_cannot_both_be_had_hang() -> None:
     r = simulate(parse(text), kernel="k", grid=(1, 1, 1), block=(128, 1, 1), args=[np.zeros(128, np.uint32), IMAGE])
     assert "deadlock" in [f.kind for f in r.findings], str(r)
     assert "tcgen05.alloc of 512 columns on multiprocessor 0: cta (0,0,0) holds 512 columns" in str(r)
+
+
+def test_registers_used_before_the_wait_are_a_matter_of_portability() -> None:
+    r, out = launch(PRODUCT, (WAIT_LD, ""))
+    found = [(f.kind, f.severity) for f in r.findings]
+    assert found[0] == ("missing-tcgen05-wait", "portability"), str(r)
+    assert r.findings[0].message == (
+        "`st.global.b32` uses registers of `tcgen05.ld.sync.aligned.32x32b.x16.b32` without tcgen05.wait::ld between them"
+    )
+    assert np.abs(out.T - A.astype(float) @ B.astype(float).T).max() < 1e-5  # hardware waits for the registers
+
+
+def test_a_wait_behind_other_instructions_is_enough() -> None:
+    between = " add.u32 %r300, %r300, 1;\n bar.sync 0;\n"
+    r, _ = launch(PRODUCT, (WAIT_LD, between + WAIT_LD))
+    assert not r.findings, str(r)
