@@ -48,7 +48,7 @@ layers: $(STAMPS)/test ## import-linter: a room imports only rooms below it
 	$(BIN)/lint-imports
 	$(BIN)/lint-imports cycles.ini
 
-check: lint types layers test ## what CI runs
+check: lint types layers docs test ## what CI runs
 
 ##@ Make
 .PHONY: docs bench lock clean

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command(epilog=ARGUMENTS)
+@click.command(epilog=ARGUMENTS.replace("warpsmith simulate", "warpsmith check").replace(" --out results", ""))
 @click.argument("target", metavar="FILE.ptx|FILE.py:KERNEL", required=False)
 @click.option("-p", "--parameter", "parameters", multiple=True, help="NAME=VALUE, a keyword parameter of a Python kernel.")
 @click.option("--ptxas", "ask_ptxas", is_flag=True, help="Ask ptxas too, and list its notes: spills, setmaxnreg ignored, ...")
@@ -106,7 +106,8 @@ def command(
         for line in (*problems, *map(shown, notes), *(describe(found) if found else ())):
             print(line)
         ran = f", {_plural(len(found.runs), 'schedule')}, {_plural(len(found.distinct()), 'finding')}" if found else ""
-        print(f"{target}: {_plural(count, 'instruction')}, {_plural(len(problems), 'problem')}{ran}")
+        read = "" if found and found.distinct() else f", {_plural(len(problems), 'problem')}"
+        print(f"{target}: {_plural(count, 'instruction')}{read}{ran}")
     return 1 if problems or any(f.severity == "error" for f in findings) else 0
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from warpsmith.cli.output import near
+
 if TYPE_CHECKING:
     from warpsmith.base.source import Place
     from warpsmith.simulator.counters import Counters, Line
@@ -92,13 +94,15 @@ def lines_table(counters: Counters, title: str = "by source line") -> Table:
     table.add_column("line", no_wrap=True)
     for name in ("instructions", "waits", "shared requests", "wavefronts", "conflicts", "global requests", "sectors", "used"):
         table.add_column(name, justify="right")
+    parts = Counter(str(place) for place in counters.lines)
     for place, line in _in_order(counters):
         used = f"{100 * line.global_bytes / (32 * line.sectors):.0f} %" if line.sectors else ""
         numbers = (
             line.instructions, line.waits, line.shared_requests, line.wavefronts, line.wavefronts - line.ideal_wavefronts,
             line.global_requests, line.sectors,
         )  # fmt: skip
-        table.add_row(str(place), *(f"{n:,}" if n else "" for n in numbers), used)
+        column = f":{place.column}" if place and parts[str(place)] > 1 else ""
+        table.add_row(f"{near(place)}{column}", *(f"{n:,}" if n else "" for n in numbers), used)
     return table
 
 
@@ -116,7 +120,7 @@ def waits_table(timeline: Timeline, title: str = "waits by site and role") -> Ta
     for name in ("times", "in all", "each"):
         table.add_column(name, justify="right")
     for r in timeline.waits_by_site():
-        table.add_row(str(r.place), r.instruction, r.role, f"{r.times:,}", f"{r.total:,}", f"{r.total / r.times:,.0f}")
+        table.add_row(str(near(r.place)), r.instruction, r.role, f"{r.times:,}", f"{r.total:,}", f"{r.total / r.times:,.0f}")
     return table
 
 

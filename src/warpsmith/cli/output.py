@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from warpsmith.base.findings import Finding
     from warpsmith.base.source import Place
 
-__all__ = ["finding_json", "json_option", "print_json", "shown", "write_whole"]
+__all__ = ["finding_json", "json_option", "near", "print_json", "shown", "write_whole"]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 """The `--json` flag; the command receives it as `as_json`."""
@@ -45,11 +45,12 @@ def finding_json(finding: Finding) -> dict[str, object]:
 
 def shown(finding: Finding) -> Finding:
     """Return the finding with files below the current folder named from there."""
-    related = tuple(replace(r, where=_near(r.where)) for r in finding.related)
-    return replace(finding, where=_near(finding.where), related=related)
+    related = tuple(replace(r, where=near(r.where)) for r in finding.related)
+    return replace(finding, where=near(finding.where), related=related)
 
 
-def _near(place: Place | None) -> Place | None:
+def near(place: Place | None) -> Place | None:
+    """Return the place with a file below the current folder named from there."""
     if place is None or not Path(place.file).is_relative_to(here := Path.cwd()):
         return place
     return replace(place, file=str(Path(place.file).relative_to(here)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from warpsmith.cli.array_files import chosen_array, parse_output, save_all, save
 from warpsmith.cli.counters import counters_json, counters_table, lines_table, waits_json, waits_table
 from warpsmith.cli.launch_shape import entry_name, extents, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
-from warpsmith.cli.output import finding_json, json_option, print_json, shown
+from warpsmith.cli.output import finding_json, json_option, near, print_json, shown
 from warpsmith.cli.progress import progress_bar
 from warpsmith.cli.values import parse_values
 from warpsmith.cli.watching import parse_watch
@@ -153,7 +154,7 @@ def _print(result: SimulationResult, arrays: list[Named]) -> None:
     for finding in result.findings:
         print(shown(finding))
     for seen in result.watched:
-        print(seen)
+        print(replace(seen, place=near(seen.place)))
     if not result.completed:
         why = "did not complete" if result.findings else "was interrupted"
         print(f"the launch {why}; what follows is as far as it came")

@@ -86,7 +86,10 @@ def address(base: object, offset: object = None, coordinates: Sequence[int | Reg
 
 def _constant(offset: object) -> int:
     if isinstance(offset, bool) or not hasattr(offset, "__index__"):
-        raise error(f"an address offset is a number of bytes, not {offset!r}")
+        hint = "coordinates in a tensor, the innermost first, are written ptx.addr(descriptor, coordinates=(c0, c1))"
+        raise error(
+            f"an address offset is a number of bytes, not {offset!r}", hint if isinstance(offset, (tuple, list)) else ""
+        )
     value = int(offset)  # type: ignore[call-overload]
     if not -(1 << 31) <= value < 1 << 31:
         raise error(f"the address offset {value} does not fit 32 bits", "add it to the base register instead")

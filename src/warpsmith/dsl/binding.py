@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from warpsmith.base.tile import Tile
     from warpsmith.dsl.build import Built
 
-__all__ = ["Callee", "environment", "frozen", "grid_of", "split_keywords"]
+__all__ = ["Callee", "block_of", "check_options", "environment", "frozen", "grid_of", "split_keywords"]
 
 
 class Callee(Protocol):
@@ -118,6 +118,19 @@ def environment(kernel: Callee, names: Sequence[str], shapes: Sequence[Sequence[
         raise InputError(f"{kernel.__name__}: {e}") from None
 
 
+def check_options(kernel: Callee, keywords: Mapping[str, object], options: Sequence[str]) -> None:
+    """Raise `InputError` for a keyword that is neither the kernel's own (template, raw parameter, dimension) nor an option."""
+    c = kernel.configuration
+    symbols = {s for t in (*c.in_specs, *c.out_specs) for s in t.symbolic_dims}
+    own = [*kernel.template_params, *(p.name for p in c.raw_params), *sorted(symbols), "grid"]
+    for n in keywords:
+        if n not in own and n not in options:
+            raise InputError(
+                f"kernel {kernel.__name__}: unknown keyword argument {n!r}; known: {', '.join(own)}; "
+                f"of simulate: {', '.join(options)}"
+            )
+
+
 def split_keywords(
     kernel: Callee, env: Mapping[str, int], keywords: Mapping[str, Any]
 ) -> tuple[dict[str, int], dict[str, Any], dict[str, Any], Any]:
@@ -129,6 +142,14 @@ def split_keywords(
     env = {**{n: int(keywords[n]) for n in symbols & keywords.keys()}, **env}
     templates = {n: v for n, v in keywords.items() if n in kernel.template_params or (n not in raw and n not in symbols)}
     return env, templates, {**env, **{n: v for n, v in keywords.items() if n in raw}}, override
+
+
+def block_of(kernel: Callee) -> tuple[int, int, int]:
+    """Return the threads of a CTA: `block`, else `reqntid`; a kernel that states neither is not launched with one thread."""
+    c = kernel.configuration
+    if not c.block_given and c.reqntid is None:
+        raise InputError(f"{kernel.__name__}: no block; give @kernel(block=…), the threads of a CTA")
+    return c.block if c.block_given else c.reqntid or c.block
 
 
 def grid_of(kernel: Callee, env: Mapping[str, int], override: object) -> tuple[int, int, int]:

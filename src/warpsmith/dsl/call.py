@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 from warpsmith.base.errors import InputError, SimulationError
 from warpsmith.base.layout import Layout
 from warpsmith.dsl import launching, rooms
-from warpsmith.dsl.binding import environment, grid_of, split_keywords
+from warpsmith.dsl.binding import block_of, check_options, environment, grid_of, split_keywords
 from warpsmith.dsl.elements import check_array, output_dtype
 from warpsmith.dsl.operators_of_torch import call_operator
 
@@ -108,13 +108,14 @@ def bind(kernel: Callee, tensors: Sequence[object], keywords: Mapping[str, objec
     arrays = dict(zip(names, [*given[:n_in], *outputs], strict=True))
     args = _arguments(kernel, built, arrays, values)
     grid = grid_of(kernel, {**env, **{n: v for n, v in templates.items() if isinstance(v, int)}}, override)
-    return Bound(built, args, outputs, grid, c.block, c.cluster, [] if given[n_in:] else outputs)
+    return Bound(built, args, outputs, grid, block_of(kernel), c.cluster, [] if given[n_in:] else outputs)
 
 
 def simulate(kernel: Callee, tensors: Sequence[Any], keywords: Mapping[str, object]) -> Any:
     """Run on the simulator; `.outputs` of the result holds the output arrays by position, of the inputs' library."""
     arrays = rooms.arrays_of(tensors[0]) if tensors else None
     host = tensors if arrays is None else [_on_host(kernel, arrays, t) for t in tensors]
+    check_options(kernel, keywords, _OPTIONS)
     options = {n: v for n, v in keywords.items() if n in _OPTIONS}
     bound = bind(kernel, host, {n: v for n, v in keywords.items() if n not in _OPTIONS})
     result = rooms.simulate(

@@ -66,7 +66,7 @@ class Kernel:
         if len(tensors) != specs:
             raise InputError(
                 f"kernel {self.__name__}: {len(tensors)} tensor parameters ({', '.join(tensors) or 'none'}) and {specs} specs; "
-                "positional parameters are the inputs, then the outputs"
+                "positional parameters are the inputs, then the outputs: give each a Tile in in_specs= or out_specs="
             )
 
     def check_count(self, given: int) -> None:
@@ -74,7 +74,8 @@ class Kernel:
         names, n_in, n_out = self.tensor_names, len(self.in_specs), len(self.out_specs)
         if given not in (n_in, n_in + n_out):
             raise InputError(
-                f"{self.__name__}: {given} tensors given, and it takes {n_in} inputs ({', '.join(names[:n_in]) or 'none'})"
+                f"{self.__name__}: {given} tensor{'' if given == 1 else 's'} given, and it takes {n_in} "
+                f"input{'' if n_in == 1 else 's'} ({', '.join(names[:n_in]) or 'none'})"
                 + (f", or {n_in + n_out} with its outputs ({', '.join(names[n_in:])})" if n_out else "")
             )
 

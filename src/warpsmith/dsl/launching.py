@@ -8,7 +8,7 @@ from warpsmith.base.errors import InputError
 from warpsmith.base.layout import Layout
 from warpsmith.base.tensormap import TensorMapFields
 from warpsmith.dsl import rooms
-from warpsmith.dsl.binding import environment, grid_of, split_keywords
+from warpsmith.dsl.binding import block_of, environment, grid_of, split_keywords
 from warpsmith.dsl.elements import check_element, element_name
 from warpsmith.dsl.keywords import NO_KEYWORDS, Keywords, packer, sort_keywords
 from warpsmith.dsl.operators_of_torch import call_operator
@@ -212,7 +212,7 @@ def prepare(
     text = built.text()
     context = rooms.launch("context").context(devices.pop() if devices else 0)
     grid = grid_of(kernel, {**env, **{n: v for n, v in templates.items() if isinstance(v, int)}}, override)
-    shape = rooms.launch("binding").LaunchShape(grid, c.block, c.cluster, built.dynamic_shared, *call.flags)
+    shape = rooms.launch("binding").LaunchShape(grid, block_of(kernel), c.cluster, built.dynamic_shared, *call.flags)
     function = context.function(rooms.toolchain().compile_ptx(text, kernel.arch, name=kernel.__name__).cubin, built.name)
     describe = reproduction(kernel, built, env, {n: v for n, v in call.rest.items() if n != "grid"}, call.names)
     arguments = _arguments(kernel, built, env, values, list(extra), call.names)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Never, final
 
 from warpsmith.base.layout import Layout
+from warpsmith.base.place import error
 from warpsmith.base.tile import Tile
 from warpsmith.dsl.trace import current
 
@@ -77,6 +78,13 @@ class TensorSpec:
     def descriptor_name(self) -> str:
         """Name of the descriptor's parameter, '' when the body does not use one."""
         return self._descriptor.name if self._descriptor else ""
+
+    def __getitem__(self, index: object) -> Never:
+        raise error(
+            f"`{self.name}` is a tensor in global memory, and Python cannot index it",
+            f"load from its address: (p,) = ptx.global_ptrs({self.name}); ptx.inst.ld.global_.{self.tile.dtype.name}"
+            "(register, ptx.addr(p, bytes))",
+        )
 
     def location(self) -> tuple[Reg | str, int]:
         """Return (parameter name, 0): `ptx.addr(A)` is the parameter itself."""

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
+from warpsmith.assembly.ptx.read import parse
 from warpsmith.dsl.address import address as addr
 from warpsmith.dsl.chain import inst
 from warpsmith.dsl.control import bra, else_, expr, if_, kloop, label, loop, range_, ret, scope
-from warpsmith.dsl.read import parse
 from warpsmith.dsl.special import ctaid_x, ctaid_y, special, sreg
 from warpsmith.dsl.transpile import to_python
 from warpsmith.ptx import bar, cluster, cp, cvta, fence, mbarrier, mma, tcgen05, tma, warp, wgmma

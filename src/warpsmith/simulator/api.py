@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from warpsmith.assembly.ptx import Module, parse
+from warpsmith.assembly.ptx import Module
 from warpsmith.assembly.ptx.check import check as problems_of
+from warpsmith.assembly.ptx.read import parse
 from warpsmith.base.device import DeviceModel, device, device_for
 from warpsmith.base.errors import InputError, PtxError
 from warpsmith.simulator.arguments import Arguments, ptr
@@ -96,7 +98,9 @@ def simulate(
     watch: Sequence[Watch] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
-    """Run `kernel` of `module` and return outputs, findings and counters. Array arguments are updated in place.
+    """Run `kernel` of `module` (PTX text, a path, or what `ptx.parse` returns) and return outputs, findings and counters.
+
+    Array arguments are updated in place.
 
     `args`: numpy arrays and CPU tensors (pointers), `ptr(array, offset)`, ints, floats, bytes, `TensorMap`; a tuple of
     these is a structure by value, its numbers numpy scalars, which have a width. `progress` is called with (CTAs ended, CTAs
@@ -135,9 +139,9 @@ def _load(module: Module | str) -> LoadedModule:
 
 def checked(module: Module | str) -> Module:
     """Return the tree of a module; raise `PtxError` for text that is not accepted."""
-    tree = parse(module) if isinstance(module, str) else module
+    tree = parse(module) if isinstance(module, (str, os.PathLike)) else module
     if not isinstance(tree, Module):
-        raise InputError(f"a module is PTX text or what ws.ptx.parse returns, not {type(module).__name__}")
+        raise InputError(f"a module is PTX text, a path or what ws.ptx.parse returns, not {type(module).__name__}")
     if problems := problems_of(tree):
         raise PtxError(problems)
     check_sizes(tree)

@@ -113,6 +113,16 @@ class MBarrier:
         absent = [e for e in self.previous if " bytes completed by " in e.what and e.threads not in here]
         return absent if self.tx > 0 and sum(e.amount for e in absent) == self.tx else []
 
+    def may_lack(self, what: str) -> bool:
+        """Say whether an instruction that has signalled the barrier could bring what the phase in progress lacks.
+
+        Where a phase has begun and lacks arrivals alone, completed bytes are no help; where it lacks bytes alone, arrivals are
+        none; a phase that got bytes which nobody expected is not helped by more of them.
+        """
+        if not self.events or (self.pending and self.tx > 0):
+            return True
+        return ("complete_tx" in what) == (self.tx > 0)
+
     @property
     def stamp(self) -> int:
         """The 64 bits in memory."""
@@ -123,14 +133,15 @@ class MBarrier:
         lacks = [f"{self.pending} of {self.expected} arrivals"] if self.pending else []
         if self.tx > 0:
             lacks.append(f"{self.tx} bytes")
-        if self.tx < 0:
-            lacks.append(f"{-self.tx} bytes too many have completed")
         last = f"; last: {self.events[-1].what} by {self.events[-1].threads}" if self.events else "; nobody arrived in it"
         if self.events and self.events[-1].place:
             last += f" at {self.events[-1].place}"
         for e in self.awaited()[:1]:
             last += f"; {e.amount} of them came in the phase before from {e.threads}"
-        return f"mbarrier [{self.address:#x}] phase {self.phase} lacks {' and '.join(lacks) or 'nothing'}{last}"
+        wrong = [f"lacks {' and '.join(lacks)}"] if lacks else []
+        if self.tx < 0:
+            wrong.append(f"{'' if lacks else 'has got '}{-self.tx} bytes that nobody expected{' have come' if lacks else ''}")
+        return f"mbarrier [{self.address:#x}] phase {self.phase} {', and '.join(wrong) or 'lacks nothing'}{last}"
 
 
 @final

@@ -104,7 +104,8 @@ def test_parameters() -> None:
         (
             "elf.ptx",
             b"\x7fELF\2\1\1\0",
-            "warpsmith: error: elf.ptx: an ELF file (cubin or object), not PTX text; `cuobjdump -xptx all` extracts it",
+            "warpsmith: error: elf.ptx: an ELF file (cubin or object), not PTX text; "
+            "`warpsmith extract --kind ptx` writes what PTX it holds",
         ),
         (
             "binary.ptx",

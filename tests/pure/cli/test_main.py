@@ -43,6 +43,8 @@ def test_every_verb_explains_itself(run: Run, verb: str) -> None:
     outcome = run(verb, "--help")
     assert outcome.status == 0
     assert outcome.out.startswith(f"Usage: warpsmith {verb} ")
+    example = outcome.out.partition("Example: ")[2]
+    assert not example or example.startswith(f"warpsmith {verb} ")
 
 
 def test_the_version(run: Run) -> None:

@@ -199,7 +199,7 @@ def test_a_finding_ends_with_one(run: Run) -> None:
         ),
         (
             ["double_kernel.py:double", "-a", "x.npy,x.npy,x.npy"],
-            "double: 3 tensors given, and it takes 1 inputs (x), or 2 with its outputs (y)",
+            "double: 3 tensors given, and it takes 1 input (x), or 2 with its outputs (y)",
         ),
         (["double_kernel.py:triple"], "double_kernel.py: no kernel is called 'triple'; kernels there: double"),
     ],
@@ -287,3 +287,13 @@ def test_watch_points_show_a_thread_at_a_line(run: Run) -> None:
             f"--watch {text}: {why}write CTA:THREAD:LINE or CTA:THREAD:FILE:LINE, * for every one, and after = what "
             "to show, e.g. 0:37:25=%r1,value"
         )
+
+
+def test_lines_and_watch_points_name_files_from_here(run: Run, tmp_path: Path) -> None:
+    """Parts of one line, which `.loc` tells apart, are told apart; the file is named as findings name it."""
+    text = PTX.replace('"add.py"', f'"{tmp_path / "add.py"}"').replace(".loc 1 9 0", ".loc 1 8 5")
+    (tmp_path / "add.ptx").write_text(text)
+    outcome = run("simulate", "add.ptx", "--block", "32", "-a", "f32[32],f32[32],3", "--lines", "--watch", "0:3:7")
+    assert outcome.out.startswith("add.py:7: cta (0,0,0) thread 3 before `ld.param.u64`: ")
+    rows = [words[:2] for line in outcome.out.splitlines() if (words := line.split()) and words[0].startswith("add.py:")]
+    assert [r for r in rows if len(r) == 2 and r[1].isdigit()] == [["add.py:7", "6"], ["add.py:8:0", "1"], ["add.py:8:5", "2"]]

@@ -155,7 +155,7 @@ def test_template_parameters():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((floats(4),), "add: 1 tensors given, and it takes 2 inputs (a, b), or 3 with its outputs (out)"),
+        ((floats(4),), "add: 1 tensor given, and it takes 2 inputs (a, b), or 3 with its outputs (out)"),
         ((floats(4), floats(5)), "add: the dimension 'N' is 4 in one tensor and 5 in another"),
         ((floats(4), np.zeros(4)), "add: argument b has dtype float64 where f32 is declared; give float32"),
         ((floats(4), floats(8)[::2]), "add: argument b is not contiguous; pass np.ascontiguousarray(b)"),
@@ -187,13 +187,34 @@ def test_specs_must_fit_the_function():
     with pytest.raises(InputError) as caught:
         kernel(in_specs=(Tile(4, f32),))(lambda a, b: None)
     assert str(caught.value) == (
-        "kernel <lambda>: 2 tensor parameters (a, b) and 1 specs; positional parameters are the inputs, then the outputs"
+        "kernel <lambda>: 2 tensor parameters (a, b) and 1 specs; positional parameters are the inputs, then the outputs: "
+        "give each a Tile in in_specs= or out_specs="
     )
 
 
 def test_grid_of_zero_is_refused():
     with pytest.raises(InputError, match=r"^kernel: grid is up to three positive ints, not \(0, 1, 1\)$"):
         kernel(grid=(0, 1, 1))
+
+
+def test_a_block_is_not_guessed():
+    def body(x):
+        ptx.ret()
+
+    specs = {"in_specs": (Tile(4, f32),), "grid": 1}
+    with pytest.raises(InputError, match=r"^body: no block; give @kernel\(block=…\), the threads of a CTA$"):
+        kernel(**specs)(body).simulate(floats(4))
+    result = kernel(reqntid=(64, 1, 1), **specs)(body).simulate(floats(4))
+    assert result.counters.instructions["ret"] == 2
+
+
+def test_an_unknown_option_of_simulate():
+    with pytest.raises(InputError) as caught:
+        add.simulate(floats(4), floats(4), scheduel="random")
+    assert str(caught.value) == (
+        "kernel add: unknown keyword argument 'scheduel'; known: N, grid; of simulate: check, numerics, schedule, "
+        "seed, device, jobs, executor, max_steps, progress, lines, watch, against_gpu"
+    )
 
 
 def test_directives():

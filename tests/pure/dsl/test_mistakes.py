@@ -388,3 +388,51 @@ def test_a_block_without_with(mistake, call, form):
     message = mistake(lambda: call())
     assert "error: this block is never entered, so it does nothing\n" in message
     assert message.endswith(f"hint: write `{form}`")
+
+
+def test_a_tensor_is_not_indexed(mistake):
+    def body(x):
+        x[0]
+
+    assert mistake(body, in_specs=(Tile(4, f32),)) == (
+        "test_mistakes.py: error: `x` is a tensor in global memory, and Python cannot index it\n"
+        "          x[0]\n"
+        "          ^^^^\n"
+        "  hint: load from its address: (p,) = ptx.global_ptrs(x); ptx.inst.ld.global_.f32(register, ptx.addr(p, bytes))"
+    )
+
+
+def test_the_parameter_itself_is_no_global_address(mistake):
+    def body(x):
+        ptx.inst.ld.global_.f32(reg.scalar(f32), x)
+
+    assert mistake(body, in_specs=(Tile(4, f32),)) == (
+        "test_mistakes.py: error: ld.global.f32: `[x]`: `x` is in .param, the instruction addresses .global; "
+        "load the pointer that it holds first\n"
+        "          ptx.inst.ld.global_.f32(reg.scalar(f32), x)\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"
+    )
+
+
+def test_coordinates_are_no_offset(mistake):
+    def body(x):
+        ptx.addr(x.tma_desc(), (0, 8))
+
+    assert mistake(body, in_specs=(Tile(16, 16, f32, tma_box=(8, 16)),)) == (
+        "test_mistakes.py: error: an address offset is a number of bytes, not (0, 8)\n"
+        "          ptx.addr(x.tma_desc(), (0, 8))\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: coordinates in a tensor, the innermost first, are written ptx.addr(descriptor, coordinates=(c0, c1))"
+    )
+
+
+def test_an_instruction_without_its_type(mistake):
+    def body():
+        a = reg.scalar(f32, 1.0)
+        ptx.inst.min(a, a, a)
+
+    message = mistake(body).splitlines()
+    assert message[0].startswith("test_mistakes.py: error: `min` lacks one of ")
+    choice = set(message[0].removeprefix("test_mistakes.py: error: `min` lacks one of ").split(", "))
+    assert {"`.f32`", "`.f64`", "`.f16x2`", "`.u64`", "`.s16x2`"} <= choice
+    assert not any("closest form" in line for line in message)

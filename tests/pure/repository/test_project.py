@@ -39,7 +39,7 @@ def test_ci_runs_the_checks_and_the_tests(root: Path) -> None:
     script = root / ".ci/run"
     assert script.stat().st_mode & 0o111
     assert [line for line in script.read_text().splitlines() if line.startswith("make ")] == [
-        "make lint types layers </dev/null",
+        "make lint types layers docs </dev/null",
         "make test </dev/null",
     ]
 

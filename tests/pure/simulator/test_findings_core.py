@@ -63,8 +63,12 @@ def test_shared_memory_beyond_its_variables():
 
 
 def test_kernels_without_shared_memory_have_none():
-    _, found = findings(kernel("mov.u32 %r2, 1024; ld.shared.u32 %r3, [%r2];", ""), block=32)
+    result, found = findings(kernel("mov.u32 %r2, 1024; ld.shared.u32 %r3, [%r2];", ""), block=32)
     assert found[0][1] == "load of 4 bytes at shared address 0x400 lies outside: the kernel has no shared memory"
+    (finding,) = result.findings
+    assert (
+        finding.repair == "declare shared memory, or give the launch its bytes: dynamic_shared=, on the command line --shared"
+    )
 
 
 def test_undefined_shared_memory_that_reaches_a_store():

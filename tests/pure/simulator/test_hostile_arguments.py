@@ -54,7 +54,7 @@ def test_what_is_no_module():
     for given in (None, 5, b".version 8.0"):
         with pytest.raises(InputError) as caught:
             simulate(given, grid=1, block=32)
-        assert str(caught.value) == f"a module is PTX text or what ws.ptx.parse returns, not {type(given).__name__}"
+        assert str(caught.value) == f"a module is PTX text, a path or what ws.ptx.parse returns, not {type(given).__name__}"
 
 
 VALUES = [
@@ -135,3 +135,12 @@ def test_global_memory_beyond_this_computer():
     assert str(caught.value).startswith(
         "global memory of 281,474,976,718,848 bytes does not fit this computer: with its shadow it takes twice that, and there are "
     )
+
+
+def test_a_module_is_given_as_a_path(tmp_path):
+    text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n"
+    (path := tmp_path / "k.ptx").write_text(text)
+    assert simulate(path, grid=1, block=32).completed
+    assert simulate(str(path), grid=1, block=32).completed
+    with pytest.raises(InputError, match=r"^nowhere\.ptx: cannot be read: No such file or directory$"):
+        simulate("nowhere.ptx", grid=1, block=32)

@@ -45,6 +45,27 @@ def test_an_arrival_that_was_not_reached() -> None:
     assert "<string>:51:   should arrive, perhaps: `mbarrier.arrive.shared::cta.b64`, which has never run" in found
 
 
+def test_bytes_that_nobody_expected() -> None:
+    """The copies come and no arrival does: neither more bytes nor who brought them would help."""
+    full = "mbarrier [0x800] phase 0 lacks 1 of 1 arrivals, and 512 bytes that nobody expected have come"
+    found = hang(PIPELINE.replace(" mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r10], 512;\n", ""))
+    waits = next(i for i, line in enumerate(found) if full in line)
+    assert found[waits + 1 : waits + 3] == [
+        "<string>:21:   the barrier is shared variable `full`",
+        "<string>:21:   nobody has ever arrived on it, and nobody who waits elsewhere has an arrival before him that might",
+    ]
+
+
+def test_bytes_that_lack_are_not_laid_on_arrivals() -> None:
+    found = hang(PIPELINE.replace("[%r10], 512;\n", "[%r10], 768;\n", 1))
+    assert any("mbarrier [0x800] phase 0 lacks 256 bytes; last: 512 bytes completed by" in line for line in found)
+    assert not any("should arrive: `mbarrier.arrive.expect_tx" in line for line in found)
+    assert (
+        "<string>:72:   should arrive: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes` has arrived on it "
+        "(cta (0,0,0) warp 4)"
+    ) in found
+
+
 def test_a_named_barrier_names_who_came_before() -> None:
     text = (Path(__file__).parent / "mutants" / "kernels" / "ping_pong.ptx").read_text()
     broken = text.replace(" bar.arrive 2, 128;\n bar.sync 1", " @!%p3 bar.arrive 2, 128;\n bar.sync 1").replace(

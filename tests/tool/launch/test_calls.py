@@ -151,7 +151,7 @@ def test_an_edited_module_is_launched_as_it_is_now(driver: RecordingDriver) -> N
          "an output of shape (64,): arrays known only by __cuda_array_interface__ or DLPack cannot be allocated; pass the "
          "outputs too"),
         (lambda: [gpu((64,)), gpu((64,)), gpu((64,))], {"s": 1.0},
-         "scaled: 3 tensors given, and it takes 1 inputs (a), or 2 with its outputs (c)"),
+         "scaled: 3 tensors given, and it takes 1 input (a), or 2 with its outputs (c)"),
     ],
 )  # fmt: skip
 def test_refusals(driver: RecordingDriver, arrays: Any, keywords: dict[str, Any], message: str) -> None:

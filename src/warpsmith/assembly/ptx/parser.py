@@ -61,9 +61,11 @@ def parse_file(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Module:
     if len(data) > limit:
         raise InputError(f"{name}: more than {limit:,} bytes, over the limit for PTX; pass limit= to read it anyway")
     if data[:4] == b"\x7fELF":
-        raise InputError(f"{name}: an ELF file (cubin or object), not PTX text; `cuobjdump -xptx all` extracts it")
+        raise InputError(
+            f"{name}: an ELF file (cubin or object), not PTX text; `warpsmith extract --kind ptx` writes what PTX it holds"
+        )
     if data[:4] == b"\x50\xed\x55\xba":
-        raise InputError(f"{name}: a fatbin, not PTX text; `cuobjdump -xptx all` extracts it")
+        raise InputError(f"{name}: a fatbin, not PTX text; `warpsmith extract --kind ptx` writes what PTX it holds")
     if b"\0" in data.rstrip(b"\0"):
         raise InputError(f"{name}: a binary file (it has zero bytes), not PTX text")
     return parse(data.decode("utf-8", "surrogateescape"), name, limit=limit)

@@ -7,10 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.print_items import print_item
+from warpsmith.assembly.ptx.read import parse
 from warpsmith.assembly.ptx.tree import Directive, FileDirective, Function, Pragma, Section
 from warpsmith.base.errors import CapabilityError, InputError
 from warpsmith.base.ptx_types import TYPES
-from warpsmith.dsl.read import parse
 from warpsmith.dsl.transpile.names import Names, free, identifier, quoted
 from warpsmith.dsl.transpile.statements import Writer
 

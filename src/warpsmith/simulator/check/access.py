@@ -62,6 +62,8 @@ class AccessCheck:
             by = f"{distance} byte{'s' if distance != 1 else ''} " if distance else "just "
             where = f"lies {by}{side} {allocation.name} ({allocation.size} bytes)"
         repair = "bound the index by the size of the array, or guard the access with a predicate"
+        if allocation is None and space.name == "shared":
+            repair = "declare shared memory, or give the launch its bytes: dynamic_shared=, on the command line --shared"
         x.finding("out-of-bounds", f"{what} {where}", lanes=lanes, repair=repair, stop=True)
 
     def misaligned(self, x: Lanes, space: Space, addresses: NDArray[Any], n: int, lanes: NDArray[np.bool_]) -> None:

@@ -118,8 +118,11 @@ def _of_mbarriers(engine: Engine, node: Node, barriers: list[MBarrier], ahead: s
     strange: list[MBarrier] = []
     for barrier in barriers:
         for (what, place), warps in barrier.arrivers.items():
-            known.setdefault(("has arrived on it in other phases", what, place), set()).update(warps)
             node.signallers |= warps
+            if barrier.may_lack(what):
+                known.setdefault(
+                    (f"has arrived on it{' in other phases' if barrier.phase else ''}", what, place), set()
+                ).update(warps)
         if not barrier.arrivers:
             strange.append(barrier)
     lines = {barrier.place for barrier in strange}

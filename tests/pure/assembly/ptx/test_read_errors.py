@@ -130,8 +130,13 @@ def test_files_that_are_not_ptx(tmp_path: Path) -> None:
         assert str(caught.value) == message.replace("PATH", str(path))
 
     refused(None, "PATH: cannot be read: No such file or directory")
-    refused(b"\x7fELF\x02\x01", "PATH: an ELF file (cubin or object), not PTX text; `cuobjdump -xptx all` extracts it")
-    refused(b"\x50\xed\x55\xba\x01\x00", "PATH: a fatbin, not PTX text; `cuobjdump -xptx all` extracts it")
+    refused(
+        b"\x7fELF\x02\x01",
+        "PATH: an ELF file (cubin or object), not PTX text; `warpsmith extract --kind ptx` writes what PTX it holds",
+    )
+    refused(
+        b"\x50\xed\x55\xba\x01\x00", "PATH: a fatbin, not PTX text; `warpsmith extract --kind ptx` writes what PTX it holds"
+    )
     refused(b"ab\0cd", "PATH: a binary file (it has zero bytes), not PTX text")
     refused(b"", "PATH:1:1: error: the text is empty: no PTX in it\n  \n  ^")
     with pytest.raises(InputError, match=r"^.*: cannot be read: Is a directory$"):

@@ -73,7 +73,8 @@ def _base_fault(base: Name | Immediate, slot: OperandSlot, at: Context) -> str:
     if want is None and space.partition("::")[0] in ("const", "param"):
         return f"`{{}}`: `{base.name}` is in .{space}, which a generic address does not reach by name"
     if want is not None and not _same_space(want, space):
-        return f"`{{}}`: `{base.name}` is in .{space}, the instruction addresses .{want}"
+        load = "; load the pointer that it holds first" if symbol.kind == "parameter" and want == "global" else ""
+        return f"`{{}}`: `{base.name}` is in .{space}, the instruction addresses .{want}{load}"
     if at.opcode == "ld" and symbol.kind == "result":
         return f"`{{}}`: `{base.name}` is a result of the function, it cannot be read"
     if at.opcode == "st" and symbol.kind == "parameter":

@@ -12,6 +12,7 @@ from warpsmith.base.arch import parse_arch
 
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa import Match, Row
+    from warpsmith.assembly.ptx.isa.row import Element
 
 __all__ = ["availability", "unknown"]
 
@@ -31,12 +32,25 @@ def unknown(mnemonic: str) -> Complaint:
             return Complaint(f"`{opcode}` has no modifier `.{word}`", None, hint)
     form = _closest(known, words)
     hint = f"closest form: {row_form(form)}"
-    if set(words) <= form.words and len(set(words)) == len(words):
-        for element in form.elements:
-            if not element.optional and not any(w in element.words for w in words):
-                one = "one of " if len(element.words) > 1 else ""
-                return Complaint(f"`{mnemonic}` lacks {one}{', '.join(f'`.{w}`' for w in element.words)}", None, hint)
+    if len(set(words)) == len(words) and (missing := _missing(form, words)):
+        alone = [m[0] for row in known if len(m := _missing(row, words)) == 1]
+        if (
+            len(alone) > 1
+        ):  # several forms lack a word each: any of them would do, and none of the forms is meant more than another
+            choice = dict.fromkeys(w for element in alone for w in element.words)
+            return Complaint(
+                f"`{mnemonic}` lacks one of {', '.join(f'`.{w}`' for w in choice)}", None, "" if len(choice) > 3 else hint
+            )
+        one = "one of " if len(missing[0].words) > 1 else ""
+        return Complaint(f"`{mnemonic}` lacks {one}{', '.join(f'`.{w}`' for w in missing[0].words)}", None, hint)
     return Complaint(f"the modifiers of `{mnemonic}` do not go together", None, hint)
+
+
+def _missing(row: Row, words: list[str]) -> list[Element]:
+    """Return the parts that a form wants and the words lack; none for a form that has other words than these."""
+    if not set(words) <= row.words:
+        return []
+    return [e for e in row.elements if not e.optional and not any(w in e.words for w in words)]
 
 
 def _closest(known: tuple[Row, ...], words: list[str]) -> Row:
