@@ -41,15 +41,15 @@ def _components(roots: list[int], inside: set[int], successors: dict[int, list[i
     """
     number: dict[int, int] = {}
     low: dict[int, int] = {}
-    on_stack: set[int] = set()
+    place: dict[int, int] = {}  # on the stack
     stack: list[int] = []
     out: list[list[int]] = []
     for root in [*roots, *sorted(inside)]:
         if root in number:
             continue
         number[root] = low[root] = len(number)
+        place[root] = len(stack)
         stack.append(root)
-        on_stack.add(root)
         trail = [(root, iter(successors[root]))]
         while trail:
             node, following = trail[-1]
@@ -58,21 +58,21 @@ def _components(roots: list[int], inside: set[int], successors: dict[int, list[i
                     continue
                 if s not in number:
                     number[s] = low[s] = len(number)
+                    place[s] = len(stack)
                     stack.append(s)
-                    on_stack.add(s)
                     trail.append((s, iter(successors[s])))
                     break
-                if s in on_stack:
+                if s in place:
                     low[node] = min(low[node], number[s])
             else:
                 trail.pop()
                 if trail:
                     low[trail[-1][0]] = min(low[trail[-1][0]], low[node])
                 if low[node] == number[node]:
-                    at = stack.index(node)
-                    out.append(stack[at:])
-                    on_stack.difference_update(stack[at:])
-                    del stack[at:]
+                    out.append(stack[place[node] :])
+                    del stack[place[node] :]
+                    for member in out[-1]:
+                        del place[member]
     out.reverse()
     return out
 

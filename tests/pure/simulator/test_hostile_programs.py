@@ -7,6 +7,7 @@ import pytest
 
 from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator import simulate
+from warpsmith.simulator.cfg import order_blocks
 
 HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n.extern .func (.param .b64 r) malloc(.param .b64 n);\n.visible .entry k(.param .u64 a) {\n"
 DECLARE = """.reg .b32 %r<32>; .reg .b64 %d<4>; .reg .f32 %f<8>; .reg .pred %p<3>; .shared .align 1024 .b8 s[4096];
@@ -83,3 +84,20 @@ add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 9; @%p2 bra L; st.global.u64 [%d1], %
     out = np.ones(64, np.uint32)
     assert simulate(HEAD + DECLARE + text + "\nret; }", grid=1, block=32, args=[out]).completed
     assert out[:2].tolist() == [0, 0]
+
+
+def test_the_order_of_many_blocks():
+    """A chain, and a loop around it: linear in the blocks."""
+    count = 20_000
+    for last in ([], [1]):
+        blocks = [Chained([n + 1]) for n in range(count)] + [Chained(last)]
+        order_blocks(blocks, 0, set(range(count + 1)))
+        assert [b.order[-1] for b in blocks[1:]] == (list(range(count)) if last else list(range(1, count + 1)))
+
+
+class Chained:
+    def __init__(self, following):
+        self.following, self.order = following, ()
+
+    def successors(self):
+        return self.following

@@ -21,6 +21,7 @@ from warpsmith.base.source import Place, Span
 
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.lexer import Lexer
+    from warpsmith.assembly.ptx.tree import Loc
 
 __all__ = ["MOST_PROBLEMS", "BodyReader"]
 
@@ -97,10 +98,14 @@ class BodyReader:
                 break
             loc, start, at = located
             loc.span = Span(source, start, at)
-            place = self.place = place_of(loc, self.files)
+            place = self.place = self._located(loc)
             append(loc)
         if at != lx.start:
             lx.seek(at)
+
+    def _located(self, loc: Loc) -> Place | None:
+        """The place a `.loc` names; line 0 is code that stands for no line (DWARF 6.2.2), and stays with the one before."""
+        return place_of(loc, self.files) if loc.line else self.place
 
     def _place(self, start: int) -> Place:
         """The PTX line of an offset, counted on from the last one asked for."""
@@ -159,7 +164,7 @@ class BodyReader:
         word, start = lx.value, lx.start
         if word == ".loc":
             loc = parse_loc(lx)
-            self.place = place_of(loc, self.files)
+            self.place = self._located(loc)
             out.append(loc)
         elif word == ".reg":
             lx.advance()

@@ -57,6 +57,15 @@ def test_places_follow_loc_and_begin_anew_in_each_function() -> None:
     assert [str(i.place) for i in instructions(module().entry("b").body)] == ["k.ptx:16", "k.ptx:17"]
 
 
+def test_line_0_stays_with_the_line_before() -> None:
+    head, tail = TEXT.split("  mov.u32 %r1, 2;")
+    for first in ("mov.u32 %r1, 2;", "{ } mov.u32 %r1, 2;"):
+        text = head + f"  .loc 1 0 30\n{first}" + tail
+        assert instructions(parse(text, "k.ptx").entry("a").body)[1].place == Place("src/other.cuh", 10, 5)
+    text = TEXT.replace("  mov.u32 %r1, 1;", "  .loc 1 0 30\n  mov.u32 %r1, 1;")
+    assert instructions(parse(text, "k.ptx").entry("a").body)[0].place == Place("k.ptx", 7)
+
+
 def test_a_file_without_a_name_is_still_told_apart() -> None:
     text = TEXT.replace('.file 1 "src/kernel.cu"\n', "")
     assert [str(i.place) for i in instructions(parse(text).entry("a").body)][3] == "<file 1>:20"
