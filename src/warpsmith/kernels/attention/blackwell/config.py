@@ -1,0 +1,137 @@
+"""What the Blackwell kernel is asked for, and where things lie in its memories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from warpsmith.base.errors import InputError
+from warpsmith.kernels.attention.problem import Problem
+
+__all__ = ["ROWS", "STAGES", "STRIPE", "TILE", "Config", "SharedMap"]
+
+TILE = 128
+"""Keys of a tile, and query rows of a stage."""
+STAGES = 2
+ROWS = TILE * STAGES
+"""Query rows of a work item."""
+STRIPE = 64
+"""Elements of a 128-byte row of shared memory."""
+SLOTS = 4
+"""Tiles of keys and values in flight: keys in slots 0 and 2, values in 1 and 3."""
+SOFTMAX, CORRECTION, OTHERS = 136, 96, 144
+"""Registers a thread after setmaxnreg: 256, 128 and 128 threads share 65536."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config(Problem):
+    """A problem, and how the persistent kernel of one CTA solves it."""
+
+    arch: str = "sm_100a"
+    rescale_threshold: float = 8.0
+    """Powers of two by which probabilities may exceed 1 before the basis of a row moves."""
+    multiprocessors: int = 148
+    """CTAs are not more than this."""
+    emulated_pairs: tuple[int, ...] = (1, 3, 5, 7)
+    """Of the 16 pairs of values in 32 columns, those whose 2^x is a polynomial on the FMA pipes."""
+    fresh_maximum: bool | None = None
+    """Find the maximum of a tile before its exponentials, not behind them. None: for f16, whose probabilities end at 65504."""
+    lockstep: bool = False
+    """Debugging: all roles meet at the end of each work item."""
+    epilogue_gate: str = "softmax"
+    """Who waits, at the start of an item, until the output of the one before has been read: "softmax" or "mma"."""
+
+    @property
+    def stripes(self) -> int:
+        """128-byte stripes of a row."""
+        return self.dim // STRIPE
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of a tile of Q, K or V."""
+        return TILE * self.dim * 2
+
+    @property
+    def blocks(self) -> int:
+        """Work items of one head."""
+        return -(-self.sequence // ROWS)
+
+    @property
+    def tiles(self) -> int:
+        """Key tiles of the whole sequence."""
+        return -(-self.sequence // TILE)
+
+    @property
+    def items(self) -> int:
+        """Work items of the launch."""
+        return self.blocks * self.heads
+
+    @property
+    def fresh(self) -> bool:
+        """Whether every tile's maximum comes before its exponentials."""
+        return self.dtype == "f16" if self.fresh_maximum is None else self.fresh_maximum
+
+    @property
+    def masked_tiles(self) -> int:
+        """How many of an item's last key tiles hold keys that some row may not see."""
+        return 2 if self.causal else int(self.sequence % TILE != 0)
+
+    def check(self, dims: tuple[int, ...] = (64, 128)) -> None:
+        """Raise `InputError` for what the kernel does not compute."""
+        Problem.check(self, dims)
+        if any(not isinstance(p, int) or not 0 <= p < 16 for p in self.emulated_pairs):
+            raise InputError(f"attention: emulated_pairs are numbers from 0 to 15, not {self.emulated_pairs!r}")
+        if self.epilogue_gate not in ("softmax", "mma"):
+            raise InputError(
+                f"attention: epilogue_gate is 'softmax' or 'mma', not {self.epilogue_gate!r}; without a gate the softmax of an "
+                "item disturbs the epilogue of the one before"
+            )
+        if not 0 <= self.rescale_threshold <= (8 if self.dtype == "f16" else 64):
+            most = 8 if self.dtype == "f16" else 64
+            raise InputError(f"attention: rescale_threshold is 0 to {most} with {self.dtype}, not {self.rescale_threshold}")
+        if self.dtype == "f16" and not self.fresh:
+            raise InputError("attention: f16 needs fresh_maximum: probabilities behind a stale basis exceed 65504")
+        if not self.scale_log2 > 0:
+            raise InputError(f"attention: scale is greater than 0, not {self.scale}")
+        if self.multiprocessors < 1:
+            raise InputError(f"attention: multiprocessors is at least 1, not {self.multiprocessors}")
+
+
+@final
+class SharedMap:
+    """Byte offsets in dynamic shared memory. Barriers of 8 bytes: see `one_cta` for who arrives and who waits."""
+
+    def __init__(self, c: Config) -> None:
+        self.q = 0
+        self.ring = STAGES * c.tile_bytes
+        at = self.statistics = self.ring + SLOTS * c.tile_bytes
+        at += STAGES * TILE * 4
+        self.q_full = at
+        self.kv_full = self.q_full + 8 * STAGES
+        self.kv_free = self.kv_full + 8 * SLOTS
+        self.s_full = self.kv_free + 8 * SLOTS
+        self.p_full = self.s_full + 8 * STAGES
+        self.rescaled = self.p_full + 8 * 4 * STAGES
+        self.o_done = self.rescaled + 8 * STAGES
+        self.statistics_full = self.o_done + 8 * STAGES
+        self.statistics_free = self.statistics_full + 8 * 4 * STAGES
+        self.q_free = self.statistics_free + 8 * 4 * STAGES
+        self.output_read = self.q_free + 8
+        self.lockstep = self.output_read + 8
+        self.tensor_memory = self.lockstep + 8
+        self.size = self.tensor_memory + 16
+
+    def counts(self) -> dict[int, int]:
+        """Return offset of every barrier -> arrivals of a phase."""
+        ones = [
+            (self.q_full, STAGES),
+            (self.kv_full, SLOTS),
+            (self.kv_free, SLOTS),
+            (self.s_full, STAGES),
+            (self.o_done, STAGES),
+        ]
+        out = {at + 8 * i: 1 for at, n in ones for i in range(n)}
+        out |= {self.p_full + 8 * i: TILE for i in range(4 * STAGES)}
+        out |= {self.rescaled + 8 * i: TILE for i in range(STAGES)}
+        out |= {at + 8 * i: 32 for at in (self.statistics_full, self.statistics_free) for i in range(4 * STAGES)}
+        return out | {self.q_free: 1, self.output_read: TILE, self.lockstep: ROWS + TILE + 2}

@@ -1,0 +1,53 @@
+"""The walk of one role over the work items of its CTA."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+from warpsmith import ptx, reg
+from warpsmith.kernels.attention.blackwell.config import STAGES
+from warpsmith.types import pred, u32
+
+if TYPE_CHECKING:
+    from warpsmith.kernels.attention.blackwell.config import Config
+
+__all__ = ["Item", "parity"]
+
+
+def parity(count: Any, plus: int = 0) -> Any:
+    """Return the parity of `count + plus` (u32 register)."""
+    value = count + plus if plus else count
+    return value & 1
+
+
+@final
+class Item:
+    """Work item number `ctaid + i·CTAs`: block of query rows and head; every role counts for itself.
+
+    `index` counts the items done, `tile` the key tiles: phases of every barrier follow from the two.
+    """
+
+    def __init__(self, c: Config) -> None:
+        self.c = c
+        self.number, self.index, self.tile = (reg.scalar(u32, init=0) for _ in range(3))
+        ptx.inst.mov.u32(self.number, ptx.special.ctaid.x())
+        self.block, self.head, self.tiles = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
+        self.more = reg.scalar(pred)
+
+    def locate(self) -> None:
+        """Find block, head and number of key tiles. Causal: the longest blocks first."""
+        c = self.c
+        ptx.inst.rem.u32(self.block, self.number, c.blocks)
+        ptx.inst.div.u32(self.head, self.number, c.blocks)
+        if c.causal:
+            ptx.inst.sub.u32(self.block, c.blocks - 1, self.block)
+            ptx.inst.mad.lo.u32(self.tiles, self.block, STAGES, STAGES)
+            ptx.inst.min.u32(self.tiles, self.tiles, c.tiles)
+        else:
+            ptx.inst.mov.u32(self.tiles, c.tiles)
+
+    def advance(self) -> None:
+        """Go to the CTA's next item; `more` says whether there is one. Call last in the loop."""
+        self.number += min(self.c.items, self.c.multiprocessors)
+        self.index += 1
+        ptx.inst.setp.lt.u32(self.more, self.number, self.c.items)

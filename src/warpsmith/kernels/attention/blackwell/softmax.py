@@ -1,0 +1,208 @@
+"""The softmax warps: a thread owns a row of its stage's S, and writes its P over the first half of it.
+
+A row keeps a basis (minus it: `shift`, in powers of two) and its sum l. The first tile's maximum is the first basis. Of later
+tiles either the exponentials come first and the maximum of the probabilities decides, behind them, about the next tile's
+basis (stale); or the tile's maximum comes first (fresh). Either way, before P(k) is used,
+
+    alpha = 2^(old basis - new basis), 1 while no probability exceeds 2^threshold
+    l = (l + sum of P(k-1)) · alpha,   O = O · alpha
+
+O is rescaled by the correction warps. Where no lane of a warp needs it, the softmax warp reports in their place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+from warpsmith import ptx, reg
+from warpsmith.kernels.attention.blackwell.config import ROWS, TILE
+from warpsmith.kernels.attention.blackwell.exponent import Exponent
+from warpsmith.kernels.attention.blackwell.item import Item, parity
+from warpsmith.types import b32, f32, pred, s32, u32
+
+if TYPE_CHECKING:
+    from warpsmith.kernels.attention.blackwell.config import Config, SharedMap
+
+__all__ = ["moved", "softmax"]
+
+T = ptx.tcgen05
+_HIDDEN = -1.0e30
+"""Score of a key that may not be seen."""
+_PIECE = 32
+"""Columns in registers at a time."""
+
+
+def moved(alpha: Any) -> Any:
+    """Return the predicate, the same in the whole warp: some row's factor is less than 1."""
+    mine, some = reg.scalar(pred), reg.scalar(pred)
+    ptx.inst.setp.lt.f32(mine, alpha, 1.0)
+    ptx.inst.vote.sync.any.pred(some, mine, 0xFFFFFFFF)
+    return some
+
+
+@final
+class Row:
+    """A softmax thread and what it knows of its row."""
+
+    def __init__(self, c: Config, at: SharedMap, base: Any, tmem: Any, thread: Any) -> None:
+        self.c, self.at = c, at
+        self.stage, self.lane, warp, self.tmem = (reg.scalar(u32) for _ in range(4))
+        ptx.inst.shr.u32(self.stage, thread, 7)
+        ptx.inst.and_.b32(self.lane, thread, TILE - 1)
+        ptx.inst.and_.b32(self.tmem, thread, 96)
+        ptx.inst.shl.b32(self.tmem, self.tmem, 16)
+        ptx.inst.mad.lo.u32(self.tmem, self.stage, TILE, self.tmem)
+        ptx.inst.add.u32(self.tmem, self.tmem, tmem)
+        ptx.inst.shr.u32(warp, thread, 5)
+        self.base, self.barriers, self.quarters, self.warps, self.slot = base, *(reg.scalar(u32) for _ in range(4))
+        ptx.inst.mad.lo.u32(self.barriers, self.stage, 8, base)
+        ptx.inst.mad.lo.u32(self.quarters, self.stage, 32, base)
+        ptx.inst.mad.lo.u32(self.warps, warp, 8, base)
+        ptx.inst.mad.lo.u32(self.slot, thread, 4, base)
+        self.exponent = Exponent(c.scale_log2, c.emulated_pairs)
+        self.shift, self.total, self.highest, self.sum, self.alpha = (reg.scalar(f32) for _ in range(5))
+        self.pieces = [reg.array(f32, _PIECE), reg.array(f32, _PIECE)]
+        self.packed = reg.array(b32, _PIECE // 2)
+        self.limit, self.room, self.k = reg.scalar(s32), reg.scalar(s32), reg.scalar(u32)
+
+    def begin(self, item: Item) -> None:
+        """Start an item: the first key index this row may not see."""
+        ptx.inst.mov.u32(self.k, 0)
+        ptx.inst.mov.f32(self.total, 0.0)
+        ptx.inst.mov.f32(self.sum, 0.0)
+        if self.c.causal:
+            ptx.inst.mad.lo.s32(self.limit, item.block, ROWS, self.lane)
+            ptx.inst.mad.lo.s32(self.limit, self.stage, TILE, self.limit)
+            ptx.inst.add.s32(self.limit, self.limit, 1)
+            ptx.inst.min.s32(self.limit, self.limit, self.c.sequence)
+        else:
+            ptx.inst.mov.s32(self.limit, self.c.sequence)
+
+    def fetch(self, piece: int, halves: tuple[int, ...] = (0, 1)) -> None:
+        """Start loading 32 columns, or half of them."""
+        for half in halves:
+            columns = [self.pieces[piece % 2][_PIECE // 2 * half + j] for j in range(_PIECE // 2)]
+            T.ld(columns, ptx.addr(self.tmem, _PIECE * piece + _PIECE // 2 * half))
+
+    def hide(self, piece: int, item: Item) -> None:
+        """Replace scores of keys that the row may not see, in the item's last tiles."""
+        if not self.c.masked_tiles:
+            return
+        last = reg.scalar(pred)
+        ptx.inst.setp.ge.u32(last, self.k + self.c.masked_tiles, item.tiles)
+        with ptx.if_(last):
+            for j, value in enumerate(self.pieces[piece % 2]):
+                hidden = reg.scalar(pred)
+                ptx.inst.setp.le.s32(hidden, self.room, _PIECE * piece + j)
+                ptx.inst.selp.f32(value, _HIDDEN, value, hidden)
+
+    def maximum(self, item: Item) -> Any:
+        """Return the largest raw score of the tile."""
+        found = [reg.scalar(f32) for _ in range(4)]
+        for piece in range(TILE // _PIECE):
+            self.fetch(piece)
+            T.wait_ld()
+            self.hide(piece, item)
+            for j, value in enumerate(self.pieces[piece % 2]):
+                if piece == 0 and j < 4:
+                    ptx.inst.mov.f32(found[j], value)
+                else:
+                    ptx.inst.max.f32(found[j % 4], found[j % 4], value)
+        for other in found[1:]:
+            ptx.inst.max.f32(found[0], found[0], other)
+        return found[0]
+
+    def decide(self, item: Item) -> None:
+        """Move the basis if a probability exceeds the threshold, else leave it; alpha and the sum follow."""
+        rise, needed, factor = reg.scalar(f32), reg.scalar(pred), reg.scalar(f32)
+        if self.c.fresh:
+            ptx.inst.fma.rn.f32(rise, self.maximum(item), self.c.scale_log2, self.shift)
+        else:
+            ptx.inst.lg2.approx.f32(rise, self.highest)
+        ptx.inst.setp.gt.f32(needed, rise, self.c.rescale_threshold)
+        ptx.inst.selp.f32(rise, rise, 0.0, needed)
+        ptx.inst.sub.rn.f32(self.shift, self.shift, rise)
+        ptx.inst.neg.f32(factor, rise)
+        ptx.inst.ex2.approx.ftz.f32(self.alpha, factor)
+        self.fold()
+        ptx.inst.mul.rn.f32(self.total, self.total, self.alpha)
+
+    def fold(self) -> None:
+        """Add the sum of the tile before to the row's."""
+        ptx.inst.add.rn.f32(self.total, self.total, self.sum)
+
+    def publish(self, value: Any, count: Any) -> None:
+        """Give the correction warp publication number `count`, once it has taken the one before."""
+        ptx.mbarrier.wait(self.warps + self.at.statistics_free, parity(count, 1))
+        ptx.inst.st.shared.f32(ptx.addr(self.slot, self.at.statistics), value)
+        ptx.mbarrier.arrive(self.warps + self.at.statistics_full)
+
+    def exponentials(self, item: Item) -> None:
+        """P of the tile in quarters, each reported; sum and maximum of the row."""
+        sums, tops = [reg.scalar(f32, 0.0) for _ in range(4)], [reg.scalar(f32, 0.0) for _ in range(4)]
+        for piece in range(TILE // _PIECE):
+            T.wait_ld()
+            more = (piece + 1) * _PIECE < TILE
+            if more:
+                self.fetch(piece + 1, (0,))  # the other half when this piece has left its registers
+            self.hide(piece, item)
+            values = self.pieces[piece % 2]
+            self.exponent.apply(values, self.shift)
+            for j, value in enumerate(values):
+                ptx.inst.add.rn.f32(sums[j % 4], sums[j % 4], value)
+                if not self.c.fresh:
+                    ptx.inst.max.f32(tops[j % 4], tops[j % 4], value)
+            for j in range(_PIECE // 2):
+                self._pack(self.packed[j], values[2 * j + 1], values[2 * j])
+            T.st(ptx.addr(self.tmem, _PIECE // 2 * piece), self.packed)
+            if more:
+                self.fetch(piece + 1, (1,))
+            T.wait_st()
+            T.fence_before_thread_sync()
+            ptx.mbarrier.arrive(self.quarters + (self.at.p_full + 8 * piece))
+        for total, four, how in ((self.sum, sums, ptx.inst.add.rn.f32), (self.highest, tops, ptx.inst.max.f32)):
+            how(four[0], four[0], four[1])
+            how(four[2], four[2], four[3])
+            how(total, four[0], four[2])
+
+    def _pack(self, to: Any, high: Any, low: Any) -> None:
+        (ptx.inst.cvt.rn.bf16x2.f32 if self.c.dtype == "bf16" else ptx.inst.cvt.rn.f16x2.f32)(to, high, low)
+
+    def tile(self, item: Item, *, first: bool) -> None:
+        """One key tile."""
+        ptx.mbarrier.wait(self.barriers + self.at.s_full, parity(item.tile))
+        T.fence_after_thread_sync()
+        if self.c.masked_tiles:
+            ptx.inst.mad.lo.s32(self.room, self.k, -TILE, self.limit)
+        if first:
+            ptx.inst.mul.rn.f32(self.shift, self.maximum(item), -self.c.scale_log2)
+        else:
+            self.decide(item)
+            some = moved(self.alpha)
+            ptx.mbarrier.arrive(self.barriers + self.at.rescaled, pred=~some)
+            self.publish(self.alpha, item.tile + 0xFFFFFFFF)
+        self.fetch(0)
+        self.exponentials(item)
+
+
+def softmax(c: Config, at: SharedMap, base: Any, tmem: Any, thread: Any) -> None:
+    """Compute P of every work item of the CTA."""
+    row, item, more = Row(c, at, base, tmem, thread), Item(c), reg.scalar(pred)
+    with ptx.loop("softmax_items", pred=item.more):
+        item.locate()
+        row.begin(item)
+        if c.epilogue_gate == "softmax":
+            ptx.mbarrier.wait(base + at.output_read, parity(item.index, 1))
+        row.tile(item, first=True)
+        with ptx.if_(item.tiles != 1), ptx.loop("softmax_tiles", pred=more):
+            row.k += 1
+            item.tile += 1
+            row.tile(item, first=False)
+            ptx.inst.setp.lt.u32(more, row.k + 1, item.tiles)
+        row.fold()
+        row.publish(row.total, item.tile)
+        item.tile += 1
+        item.advance()
+        if c.lockstep:
+            ptx.mbarrier.arrive(base + at.lockstep)
+            ptx.mbarrier.wait(base + at.lockstep, parity(item.index, 1))
