@@ -13,6 +13,8 @@ from warpsmith.simulator.data_path import Part, parts_of
 from warpsmith.simulator.multiply import multiply
 from warpsmith.simulator.operand_tiles import Operand, from_bytes, read
 from warpsmith.simulator.scale_factors import byte_values
+from warpsmith.simulator.sparse import sparse_product
+from warpsmith.simulator.tensor_sparsity import metadata_columns, stored_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,6 +55,8 @@ class Product:
     """Addresses of the scale factors of A and B."""
     count: int = 0
     """Scale factors of a row."""
+    metadata: int | None = None
+    """Address of the metadata of a sparse A."""
 
     @property
     def pair(self) -> bool:
@@ -62,7 +66,8 @@ class Product:
     @property
     def operand_a(self) -> Operand:
         """A as each CTA holds it."""
-        return Operand(self.how.a, self.how.m // len(self.rows), self.how.k, self.how.a_mn_major, self.how.packed)
+        k = self.how.k // (2 if self.how.sparse else 1)
+        return Operand(self.how.a, self.how.m // len(self.rows), k, self.how.a_mn_major, self.how.packed)
 
     @property
     def operand_b(self) -> Operand:
@@ -101,12 +106,16 @@ class Product:
             self._part(machine, part, a, bad_a, b[columns], bad)
 
     def _note(self, machine: Machine) -> None:
-        number = parse_arch(machine.device.arch).number
-        outside = [w for w, yes in ((".ws", self.ws), (".cta_group::2", self.pair), (f"sm_{number}", number != 100)) if yes]
+        number, how_sparse = parse_arch(machine.device.arch).number, self.how.sparse
+        outside = [
+            w
+            for w, yes in ((".sp", how_sparse), (".ws", self.ws), (".cta_group::2", self.pair), (f"sm_{number}", number != 100))
+            if yes
+        ]
         if outside and self.how.kind != "i8":
             machine.fidelity.note(
                 f"tcgen05.mma {', '.join(outside)}", "published model",
-                "the model was tested on sm_100 without .ws and with .cta_group::1; it is taken to hold here too",
+                "the model was tested on dense products of sm_100, without .ws and of one CTA; it is taken to hold here too",
             )  # fmt: skip
 
     def _from_tensor_memory(self, part: Part) -> tuple[NDArray[Any], Flags]:
@@ -132,6 +141,14 @@ class Product:
         a, b = -a if how.negate_a else a, -b if how.negate_b else b
         if self.factors is not None:
             d = self._scaled(machine, part, a, b, c)
+        elif self.metadata is not None:
+            column = self.metadata & 0xFFFF
+            words_of = self.memory.words[where[0], :, column : column + metadata_columns(how.a)]
+            third = None if c is None else c[None]
+            types = (how.d, how.a, how.b, how.d)
+            d = sparse_product(
+                machine, a[None], b.T[None], third, types, stored_columns(words_of, how.a)[None], saturate=how.saturate
+            )[0]
         else:
             types = (how.d, how.a, how.b, how.d)
             third = None if c is None else c[None]

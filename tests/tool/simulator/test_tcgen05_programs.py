@@ -32,8 +32,9 @@ def run(middle: str, *_: Any, **options: Any) -> Any:
     raise Caught(module(middle, **{k: v for k, v in options.items() if k in ("columns", "group", "target", "head", "tail")}))
 
 
-ACCESS, PRODUCTS, COPIES, SCALING, PAIRS, FAULTS = (
-    load(f"tensor_memory/test_{name}") for name in ("access", "products", "copies", "block_scaling", "pairs", "faults")
+ACCESS, PRODUCTS, COPIES, SCALING, PAIRS, FAULTS, SPARSE = (
+    load(f"tensor_memory/test_{name}")
+    for name in ("access", "products", "copies", "block_scaling", "pairs", "faults", "sparse")
 )
 PROGRAMS: dict[str, Callable[[], Any]] = {
     **{f"ld {s} x{n}": lambda s=s, n=n: ACCESS.test_loads(run, s, n, 0) for s in ACCESS.SHAPES for n in (1, 8)},
@@ -48,6 +49,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "mma from tensor memory": lambda: PRODUCTS.test_a_in_tensor_memory(run, "bf16", 128),
     "mma masked": lambda: PRODUCTS.test_masked_lanes_keep_their_values(run),
     "mma scaled D": lambda: PRODUCTS.test_accumulate_scaled_and_negated(run),
+    "mma.sp": lambda: SPARSE.test_sparse_products(run, "f16", "f32"),
     "mma.ws": lambda: PRODUCTS.test_weight_stationary(run, 64),
     **{
         f"cp {f}": lambda f=f: COPIES.test_multicast(run, f, [])

@@ -17,6 +17,7 @@ from warpsmith.simulator.meanings.registry import machine, refuse
 from warpsmith.simulator.tensor_memory import tensor_memory_of
 from warpsmith.simulator.tensor_pipe import Cells, Source, issue
 from warpsmith.simulator.tensor_product import Product
+from warpsmith.simulator.tensor_sparsity import metadata_columns
 
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa import Match
@@ -32,8 +33,8 @@ def _refused(words: list[str]) -> str:
     """Return why a form is not modelled; empty: it is."""
     if "ashift" in words:
         return "`.ashift` is not modelled: which way rows move is left to a figure"
-    if "sp" in words:
-        return "sparse products of tcgen05 are not modelled: where their metadata stand is left to figures"
+    if "sp" in words and ("ws" in words or "block_scale" in words):
+        return "sparse products of tcgen05 with .ws or block scaling are not modelled"
     if "kind::ti16" in words or any(w.startswith(("decompress::", "collector::b::")) for w in words):
         return "products of sm_107 are not modelled"
     return ""
@@ -64,6 +65,7 @@ def mma(m: Match) -> Function | Refused:
                 b=lane.at(v["b"]), accumulate=bool(lane.at(v["enable"])), scale=int(v.get("shift") or 0), ws=ws,
                 skipped=tuple(lane.at(w) & 0xFFFFFFFF for w in v["mask"]) if v.get("mask") is not None else (),
                 factors=(lane.at(v["sa"]), lane.at(v["sb"])) if "sa" in v else None, count=count,
+                metadata=lane.at(v["m"]) if "m" in v else None,
             )  # fmt: skip
             _check(product)
             _issue(x, lane, product)
@@ -90,8 +92,14 @@ def _check(p: Product) -> None:
     """Raise `CapabilityError` for shapes that the kind does not have (9.7.18.2.1, table 42)."""
     how = p.how
     form = f".kind::{how.kind} with .cta_group::{len(p.rows)}{' and .ws' if p.ws else ''}"
-    if how.sparse:
-        raise CapabilityError(f"simulator: the instruction descriptor of {form} says sparse (bit 2), and the product is dense")
+    if how.sparse != (p.metadata is not None):
+        says, is_ = ("sparse", "dense") if how.sparse else ("dense", "sparse")
+        raise CapabilityError(f"simulator: the instruction descriptor of {form} says {says} (bit 2), and the product is {is_}")
+    if how.sparse and (how.m != 128 * len(p.rows) or how.selector):
+        raise CapabilityError(
+            f"simulator: sparse products with M = {how.m} and sparsity selector {how.selector} are not modelled with {form}; "
+            f"use M = {128 * len(p.rows)} and selector 0"
+        )
     if how.kind.startswith("mx") and how.m not in (128, 256):
         raise CapabilityError(f"simulator: M = {how.m} is no shape of {form}; use 128 (256 for a pair)")
     if p.parts() is None:
@@ -153,6 +161,9 @@ def _cells(p: Product) -> list[Cells]:
         out.append(Cells(row, *lanes, column, column + part.n1 - part.n0, written=True))
         if p.a_in_tensor_memory:
             out.append(Cells(row, *lanes, p.a & 0xFFFF, (p.a & 0xFFFF) + 8, written=False))
+        if p.metadata is not None:
+            at = p.metadata & 0xFFFF
+            out.append(Cells(row, *lanes, at, at + metadata_columns(p.how.a), written=False))
         if p.factors is not None:
             sizes = (max(1, len(part.lanes) // 32), -(-(part.n1 - part.n0) // 32))
             for address, columns in zip(p.factors, sizes, strict=True):
