@@ -54,6 +54,8 @@ def learn(
     out = Learned()
     _group(oracle, list(dict.fromkeys(plain(w) for w in words)), out)
     _adopt(oracle, parent, store, out, tell)
+    lost = [plain(int(r.notes["default"], 0)) for r in parent if r.name not in out.rows and r.name not in out.seeds]
+    _group(oracle, lost, out)  # classes that changed, though no seed belongs to them
     starts = [Start(name, _richest(seeds)) for name, seeds in out.seeds.items() if name not in out.rows]
     forms: dict[str, set[tuple[int, int]]] = {}
     tried = set(starts)
