@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import linecache
+import shutil
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +13,7 @@ from rich.console import Console
 
 from warpsmith import demo
 from warpsmith.cli.counters import counters_json, counters_table
-from warpsmith.cli.output import finding_json, json_option, print_json, shown
+from warpsmith.cli.output import finding_json, json_option, near, print_json, shown
 from warpsmith.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -52,9 +55,18 @@ def command(*, as_json: bool) -> int:
         print_json(_as_json(right, broken))
     else:
         _show_broken(console, broken)
-        console.print(NEXT)
+        console.print(NEXT + where_the_command_is())
     good = right.error <= TOLERANCE and not right.result.findings and bool(broken.result.findings)
     return 0 if good else 1
+
+
+def where_the_command_is() -> str:
+    """Say how to call `warpsmith` where the shell does not find it, as after `make demo`."""
+    program = Path(sys.argv[0])
+    if shutil.which("warpsmith") or program.name != "warpsmith":
+        return ""
+    here = Path.cwd()
+    return f"\n`warpsmith` is {program.relative_to(here) if program.is_relative_to(here) else program} here."
 
 
 def _show(console: Console, right: Run) -> None:
@@ -69,7 +81,7 @@ def _show_broken(console: Console, broken: Broken) -> None:
     place = broken.removed.place
     console.print("The same kernel without one arrival, by which a consumer gives a tile back:")
     if place:
-        console.print(f"  {place.file.rpartition('/')[2]}:{place.line}: {linecache.getline(place.file, place.line).strip()}")
+        console.print(f"  {near(place)}: {linecache.getline(place.file, place.line).strip()}")
     console.print("and what is found:")
     for finding in broken.result.findings:
         console.print(str(shown(finding)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +39,15 @@ def test_what_is_printed_and_a_wrong_result_ends_with_one(run: Run, monkeypatch:
     assert outcome.out.endswith(f"{demo.NEXT}\n")
     for line in ("findings: none; ", "error[deadlock]: 36 warps wait and nothing in flight can release them\n", "FLOPs"):
         assert line in outcome.out
+
+
+def test_a_command_that_the_shell_does_not_find_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr("sys.argv", [str(tmp_path / ".venv" / "bin" / "warpsmith")])
+    assert demo.where_the_command_is() == "\n`warpsmith` is .venv/bin/warpsmith here."
+    monkeypatch.setattr("sys.argv", [".venv/bin/warpsmith"])
+    assert demo.where_the_command_is() == "\n`warpsmith` is .venv/bin/warpsmith here."
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "warpsmith").touch(0o755)
+    assert demo.where_the_command_is() == ""
