@@ -7,7 +7,7 @@ s32       a >> 1  →  shr.s32      a < b  →  setp.lt.s32      64-bit likewise
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
@@ -15,7 +15,7 @@ from warpsmith.base.ptx_types import TYPES
 if TYPE_CHECKING:
     from warpsmith.dsl.protocols import RegView
 
-__all__ = ["binary", "compare", "extremum", "invert", "move", "reversed_subtract", "shift"]
+__all__ = ["binary", "compare", "divide", "extremum", "invert", "move", "reversed_subtract", "shift"]
 
 _INTEGERS = {"b32": "u32", "u32": "u32", "s32": "s32", "b64": "u64", "u64": "u64", "s64": "s64"}
 """register type -> the type arithmetic on it uses."""
@@ -33,6 +33,15 @@ _EXTREMES = frozenset({"f16", "bf16", "f16x2", "bf16x2", "f32", "f64"})
 
 def _is_reg(value: object) -> bool:
     return hasattr(value, "scope") and hasattr(value, "dtype")
+
+
+def divide(symbol: str, a: RegView) -> Never:
+    """Refuse a division: PTX divides integers towards zero, where Python rounds down, and floats in several ways."""
+    if a.dtype.kind in ("float", "packed"):
+        hint = f"write the instruction: ptx.inst.div.rn.{a.dtype}(d, a, b) says how it rounds"
+    else:
+        hint = "write ptx.inst.div.u32(d, a, b) or rem, which round towards zero; for powers of two `>>` and `&` cost less"
+    raise error(f"`{symbol}` is not defined for {a.name} of type {a.dtype}", hint)
 
 
 def _integer_type(symbol: str, a: RegView) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, final, overload
+from typing import TYPE_CHECKING, Never, final, overload
 
 from warpsmith.base.place import error
-from warpsmith.dsl.operators import binary, compare, extremum, invert, move, reversed_subtract, shift
+from warpsmith.dsl.operators import binary, compare, divide, extremum, invert, move, reversed_subtract, shift
 
 if TYPE_CHECKING:
     from warpsmith.base.ptx_types import PtxType
@@ -35,7 +35,7 @@ class Reg:
     def __bool__(self) -> bool:
         raise error(
             f"the register {self.name} has no value while the kernel is traced, so Python cannot test it",
-            "write `with ptx.if_(p):` for a test at run time",
+            "write `with ptx.if_(p):` for a test at run time, and ptx.inst.and_.pred(d, p, q) for `and`",
         )
 
     def __index__(self) -> int:
@@ -78,6 +78,15 @@ class Reg:
 
     def __rmul__(self, other: object) -> Reg:
         return binary("*", self, other)
+
+    def __truediv__(self, other: object) -> Never:
+        divide("/", self)
+
+    def __floordiv__(self, other: object) -> Never:
+        divide("//", self)
+
+    def __mod__(self, other: object) -> Never:
+        divide("%", self)
 
     def __lshift__(self, other: object) -> Reg:
         return shift("<<", self, other)

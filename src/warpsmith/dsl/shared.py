@@ -12,6 +12,8 @@ from warpsmith.dsl.registers import Reg, move
 from warpsmith.dsl.trace import current
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from warpsmith.base.matrix_layout import GmmaLayout
 
 __all__ = ["SWIZZLES", "MbarrierArray", "MbarrierRef", "SharedAlloc", "SharedSlice", "apply_swizzle", "memory_type"]
@@ -233,6 +235,9 @@ class MbarrierArray:
 
     def __len__(self) -> int:
         return self.count
+
+    def __iter__(self) -> Iterator[MbarrierRef]:
+        return (self[i] for i in range(self.count))
 
     def __getitem__(self, index: Index) -> MbarrierRef:
         if isinstance(index, int):

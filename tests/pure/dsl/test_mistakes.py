@@ -104,7 +104,7 @@ def test_register_in_a_python_test(mistake):
         "test_mistakes.py: error: the register %p0 has no value while the kernel is traced, so Python cannot test it\n"
         "          if a == 3:\n"
         "             ^^^^^^\n"
-        "  hint: write `with ptx.if_(p):` for a test at run time"
+        "  hint: write `with ptx.if_(p):` for a test at run time, and ptx.inst.and_.pred(d, p, q) for `and`"
     )
 
 
@@ -436,3 +436,24 @@ def test_an_instruction_without_its_type(mistake):
     choice = set(message[0].removeprefix("test_mistakes.py: error: `min` lacks one of ").split(", "))
     assert {"`.f32`", "`.f64`", "`.f16x2`", "`.u64`", "`.s16x2`"} <= choice
     assert not any("closest form" in line for line in message)
+
+
+_TOWARDS_ZERO = "write ptx.inst.div.u32(d, a, b) or rem, which round towards zero; for powers of two `>>` and `&` cost less"
+
+
+@pytest.mark.parametrize(
+    ("divide", "hint"),
+    [
+        (lambda t, f: t / 2, _TOWARDS_ZERO),
+        (lambda t, f: t // 2, _TOWARDS_ZERO),
+        (lambda t, f: t % 2, _TOWARDS_ZERO),
+        (lambda t, f: f / t, "write the instruction: ptx.inst.div.rn.f32(d, a, b) says how it rounds"),
+    ],
+)  # fmt: skip
+def test_division_is_spelled_out(mistake, divide, hint):
+    def body():
+        divide(reg.scalar(u32, 8), reg.scalar(f32, 8.0))
+
+    first, *_, last = mistake(body).splitlines()
+    assert "` is not defined for %" in first
+    assert last == f"  hint: {hint}"

@@ -143,3 +143,15 @@ def test_descriptor_bits_of_a_wgmma_tile(emitted):
         1 << 62 | (1024 >> 4) << 32 | (16 >> 4) << 16,
         1 << 62 | (1024 >> 4) << 32 | (32 * 128 >> 4) << 16,
     ]
+
+
+def test_barriers_are_counted_and_gone_through():
+    @kernel(block=(32, 1, 1))
+    def body():
+        bars = smem.mbarrier(3)
+        for bar in bars:
+            ptx.mbarrier.init(bar, len(bars))
+
+    assert [line.split("[")[1] for line in body.ptx().splitlines() if "mbarrier.init" in line] == [
+        "mbar], 3;", "mbar+8], 3;", "mbar+16], 3;",
+    ]  # fmt: skip
