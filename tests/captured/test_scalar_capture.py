@@ -40,4 +40,4 @@ def test_forms_agree_bit_for_bit(opcode):
 
 
 def test_programs_agree_bit_for_bit():
-    assert program_capture.compare(HERE / "programs-sm_90a.npz") == "105 programs, 0 results differ"
+    assert program_capture.compare(HERE / "programs-sm_90a.npz") == "105 programs, 0 differ"

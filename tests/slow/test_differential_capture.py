@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from warpsmith.hardware.differences import differing_forms
 from warpsmith.hardware.differential_capture import PROGRAMS, DifferentialCapture, differs
 
-DATA = Path(__file__).parents[1] / "captured" / "data"
-CAPTURE = DifferentialCapture.read(DATA / "differential-sm_90a.capture")
-OPEN = {int(n) for n in (DATA / "differential-open.txt").read_text().split() if n.isdecimal()}
+FILE = Path(__file__).parents[1] / "captured" / "data" / "differential-sm_90a.capture"
+CAPTURE = DifferentialCapture.read(FILE)
+OPEN = {int(n) for n in differing_forms(FILE) or ()}
 """Programs whose disagreement is not explained yet."""
 GROUP = 250
 

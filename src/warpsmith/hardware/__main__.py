@@ -1,13 +1,13 @@
 """Capture everything a GPU computes, replay captures, print what was captured.
 
     python -m warpsmith.hardware capture --out OUT [--cubins DIR] [--arch sm_90a] [--only NAME …]
-    python -m warpsmith.hardware replay FOLDER [--only NAME …]
+    python -m warpsmith.hardware replay FOLDER [--only NAME …] [--record]
     python -m warpsmith.hardware table FOLDER
     python -m warpsmith.hardware coverage
 
 `capture` runs on a machine with the GPU. It compiles what DIR lacks, if ptxas is there, and writes a file and a report for
 each capture into OUT. `replay` compares the files of a folder with the simulator, without a GPU; it exits with 1 if anything
-differs.
+differs, and with `--record` writes which forms do into `FOLDER/differences.txt`, from which `table` takes its last column.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from warpsmith.base.errors import InputError, WarpsmithError
 from warpsmith.hardware.coverage import listing
+from warpsmith.hardware.differences import Replay, digest, read_replays, write_replays
 from warpsmith.hardware.everything import KINDS, Kind
 from warpsmith.hardware.summary import table
 
@@ -53,7 +54,8 @@ def _capture(given: argparse.Namespace) -> int:
             start = time.monotonic()
             if not (cubins / f"{kind.name}.zip").exists():
                 _progress(done, steps, f"{kind.title}: compiling")
-                kind.build(given.arch, cubins)
+                built = kind.build(given.arch, cubins).splitlines()
+                sys.stdout.write("\n".join([f"{kind.title}: {built[0]}", *(f"  {x}" for x in built[1:])]) + "\n")
             _progress(done + 1, steps, f"{kind.title}: running and comparing")
             lines = kind.run(cubins, given.out).splitlines()
             done += 2
@@ -66,9 +68,13 @@ def _replay(given: argparse.Namespace) -> int:
     status = 0
     for kind in _chosen(given.only):
         for path in sorted(given.folder.glob(kind.kept("*"))) + sorted(given.folder.glob(kind.file)):
-            report = kind.compare(path)
-            sys.stdout.write(f"{path.name}: {report}\n")
-            status |= "\n" in report
+            total, found = kind.differing(path)
+            sys.stdout.write("\n".join([f"{path.name}: {total} forms, {len(found)} differ", *found.values()]) + "\n")
+            sys.stdout.flush()
+            if given.record:
+                replay = Replay(digest(path), total, tuple(sorted(found, key=lambda f: (len(f), f))))
+                write_replays(given.folder, {**read_replays(given.folder), path.name: replay})
+            status |= bool(found)
     return status
 
 
@@ -95,6 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     p = commands.add_parser("replay", help="compare captures with the simulator")
     p.add_argument("folder", type=Path)
     p.add_argument("--only", nargs="+", default=[])
+    p.add_argument("--record", action="store_true", help="write which forms differ into FOLDER/differences.txt")
     p.set_defaults(action=_replay)
     p = commands.add_parser("table", help="print what was captured")
     p.add_argument("folder", type=Path)

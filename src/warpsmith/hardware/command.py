@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from warpsmith.launch.driver import Driver
 
-__all__ = ["CaptureCommand", "about", "compiled", "open_build"]
+__all__ = ["CaptureCommand", "Differing", "about", "compiled", "count_report", "open_build"]
+
+Differing = tuple[int, dict[str, str]]
+"""How many forms were replayed, and for each that differs a text that shows it."""
 
 _SHOWN = 10_000
 """Characters of a report that are printed."""
@@ -63,6 +66,11 @@ class CaptureCommand:
             return 2
         sys.stdout.write(text[:_SHOWN] + "\n")
         return 0
+
+
+def count_report(what: str, total: int, found: dict[str, str]) -> str:
+    """Return the report of a comparison: a count, then a text for each form that differs."""
+    return "\n".join([f"{total} {what}, {len(found)} differ", *found.values()])
 
 
 def compiled(text: str, arch: str) -> bytes:

@@ -24,7 +24,7 @@ import numpy as np
 
 from warpsmith.assembly.ptx.parser import parse
 from warpsmith.base.errors import InputError, WarpsmithError
-from warpsmith.hardware.command import CaptureCommand, about, compiled, open_build
+from warpsmith.hardware.command import CaptureCommand, Differing, about, compiled, count_report, open_build
 from warpsmith.hardware.random_programs import BANKS, SLOTS, THREADS, RandomProgram, generate, module_text, program_inputs
 from warpsmith.hardware.scalar_store import block_hashes
 from warpsmith.launch.driver import Driver, driver
@@ -34,7 +34,7 @@ from warpsmith.toolchain.ptxas import compile_ptx
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DifferentialCapture", "build", "compare", "differs", "main", "run", "simulated"]
+__all__ = ["DifferentialCapture", "build", "compare", "differing", "differs", "main", "run", "simulated"]
 
 PROGRAMS = 10_000
 _PER_MODULE = 50
@@ -207,13 +207,15 @@ def _first_line(gpu: Driver, program: RandomProgram, arch: str) -> list[str]:
 
 def compare(path: Path) -> str:
     """Compare a capture with the simulator."""
+    return count_report("programs", *differing(path))
+
+
+def differing(path: Path) -> Differing:
+    """Return how many programs a capture holds, and what differs by number."""
     capture = DifferentialCapture.read(path)
-    found = [
-        text
-        for i, (p, h) in enumerate(zip(capture.programs, capture.hashes, strict=True))
-        if (text := differs(p, h, capture.whole.get(i)))
-    ]
-    return "\n".join([f"{len(capture.programs)} programs, {len(found)} differ", *found])
+    programs = enumerate(zip(capture.programs, capture.hashes, strict=True))
+    texts = {str(p.number): differs(p, h, capture.whole.get(i)) for i, (p, h) in programs}
+    return len(texts), {number: text for number, text in texts.items() if text}
 
 
 def main(arguments: list[str] | None = None) -> int:

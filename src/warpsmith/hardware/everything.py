@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from warpsmith.hardware.command import Differing
+
 __all__ = ["KINDS", "Kind"]
 
 
@@ -32,8 +34,8 @@ class Kind:
     """(architecture, folder for cubins) -> a line."""
     run: Callable[[Path, Path], str]
     """(folder of cubins, folder for results) -> a report."""
-    compare: Callable[[Path], str]
-    """File -> a report that begins with how many differ."""
+    differing: Callable[[Path], Differing]
+    """File -> how many forms it holds, and what differs by form."""
     file: str
     """Its file among the results."""
 
@@ -45,26 +47,26 @@ class Kind:
 
 KINDS = (
     Kind(
-        "scalar", "scalar instructions", scalar_capture.build, scalar_capture.run, scalar_capture.compare, "scalar.capture"
+        "scalar", "scalar instructions", scalar_capture.build, scalar_capture.run, scalar_capture.differing, "scalar.capture"
     ),
     Kind(
         "programs", "warp-level and atomic programs", program_capture.build, program_capture.run_condensed,
-        program_capture.compare, "programs.npz",
+        program_capture.differing, "programs.npz",
     ),
     Kind(
         "machine", "memory, barriers, asynchronous and matrix moves", machine_capture.build, machine_capture.run,
-        machine_capture.compare, "machine.capture",
+        machine_capture.differing, "machine.capture",
     ),
     Kind(
-        "tensor", "descriptors, fragments and tensor copies", tensor_capture.build, tensor_capture.run, tensor_capture.compare,
-        "tensor.npz",
+        "tensor", "descriptors, fragments and tensor copies", tensor_capture.build, tensor_capture.run,
+        tensor_capture.differing, "tensor.npz",
     ),
     Kind(
-        "families", "products of tensor cores", family_capture.build, family_capture.run, family_capture.compare,
+        "families", "products of tensor cores", family_capture.build, family_capture.run, family_capture.differing,
         "families.capture",
     ),
     Kind(
         "differential", "random straight-line programs", differential_capture.build, differential_capture.run,
-        differential_capture.compare, "differential.capture",
+        differential_capture.differing, "differential.capture",
     ),
 )  # fmt: skip

@@ -23,7 +23,7 @@ import numpy as np
 
 from warpsmith.assembly.ptx.parser import parse
 from warpsmith.base.errors import InputError, WarpsmithError
-from warpsmith.hardware.command import CaptureCommand, about, compiled, open_build
+from warpsmith.hardware.command import CaptureCommand, Differing, about, compiled, count_report, open_build
 from warpsmith.hardware.gpu_run import prepare
 from warpsmith.hardware.scalar_store import BLOCK, block_hashes
 from warpsmith.hardware.tensor_families import Family, families, module_text
@@ -33,7 +33,7 @@ from warpsmith.simulator.api import simulate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Captured", "FamilyCapture", "build", "compare", "difference", "main", "run", "simulated"]
+__all__ = ["Captured", "FamilyCapture", "build", "compare", "difference", "differing", "main", "run", "simulated"]
 
 _PER_MODULE = 32
 _HEAD = 256
@@ -185,9 +185,13 @@ def run(folder: Path, out: Path) -> str:
 
 def compare(path: Path) -> str:
     """Compare a capture with the simulator."""
+    return count_report("forms", *differing(path))
+
+
+def differing(path: Path) -> Differing:
+    """Return how many forms a capture holds, and what differs by form."""
     capture = FamilyCapture.read(path)
-    found = [t for c in capture.items if (t := difference(c))]
-    return "\n".join([f"{len(capture.items)} forms, {len(found)} differ", *found])
+    return len(capture.items), {c.family.key: text for c in capture.items if (text := difference(c))}
 
 
 def main(arguments: list[str] | None = None) -> int:

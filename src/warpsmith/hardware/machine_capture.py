@@ -24,7 +24,7 @@ import numpy as np
 
 from warpsmith.assembly.ptx.parser import parse
 from warpsmith.base.errors import InputError, WarpsmithError
-from warpsmith.hardware.command import CaptureCommand, about, compiled, open_build
+from warpsmith.hardware.command import CaptureCommand, Differing, about, compiled, count_report, open_build
 from warpsmith.hardware.gpu_run import prepare
 from warpsmith.hardware.machine_async import async_cases
 from warpsmith.hardware.machine_case import CTAS, THREADS, MachineProgram, arguments, grouped
@@ -40,7 +40,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Captured", "MachineCapture", "build", "compare", "difference", "machine_programs", "main", "run", "simulated"]
+__all__ = [
+    "Captured",
+    "MachineCapture",
+    "build",
+    "compare",
+    "difference",
+    "differing",
+    "machine_programs",
+    "main",
+    "run",
+    "simulated",
+]
 
 _HEAD = 4
 _LANES = THREADS * CTAS
@@ -154,16 +165,22 @@ def _names(covers: tuple[tuple[tuple[str, ...], int], ...]) -> Iterator[str]:
 
 def difference(c: Captured) -> list[str]:
     """Return a line for each result in which the simulator differs."""
+    return [line for _, line in _differences(c)]
+
+
+def _differences(c: Captured) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the forms that a differing result is of (all of the program if that is unknown), and a line that shows it."""
+    every = tuple(name for names, _ in c.covers for name in names)
     try:
         heads, hashes = _condensed(simulated(c.text, c.slots, cluster=c.cluster))
     except WarpsmithError as error:
-        return [f"{c.name}: {error}"]
-    lines: list[str] = []
-    for name, a, b, x, y in zip(_names(c.covers), c.heads, heads, c.hashes, hashes, strict=True):
+        yield every, f"{c.name}: {error}"
+        return
+    of = [names for names, slots in c.covers for _ in range(slots)]
+    for k, (name, a, b, x, y) in enumerate(zip(_names(c.covers), c.heads, heads, c.hashes, hashes, strict=True)):
         if (a != b).any() or (x != y).any():
             shown = " ".join(f"{int(p):x}/{int(q):x}" for p, q in zip(a, b, strict=True))
-            lines.append(f"{c.name}: {name}: hardware/simulator {shown}")
-    return lines
+            yield of[k] if k < len(of) else every, f"{c.name}: {name}: hardware/simulator {shown}"
 
 
 # --- the GPU ----------------------------------------------------------------------------------------------------------
@@ -246,9 +263,14 @@ def run(folder: Path, out: Path) -> str:
 
 def compare(path: Path) -> str:
     """Compare a capture with the simulator."""
+    return count_report("forms", *differing(path))
+
+
+def differing(path: Path) -> Differing:
+    """Return how many forms a capture is there to execute, and what differs by form."""
     capture = MachineCapture.read(path)
-    found = [line for c in capture.items for line in difference(c)]
-    return "\n".join([f"{len(capture.items)} programs, {len(found)} results differ", *found])
+    forms = {name for c in capture.items for names, _ in c.covers for name in names}
+    return len(forms), {name: line for c in capture.items for names, line in _differences(c) for name in names}
 
 
 def main(arguments_: list[str] | None = None) -> int:

@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 from warpsmith.assembly.ptx.parser import parse as read_ptx
 from warpsmith.base.errors import InputError, WarpsmithError
 from warpsmith.base.ptx_types import TYPES
-from warpsmith.hardware.command import CaptureCommand, about, open_build
+from warpsmith.hardware.command import CaptureCommand, Differing, about, count_report, open_build
 from warpsmith.hardware.scalar_store import block_hashes
 from warpsmith.hardware.scalar_values import code_dtype, inputs
 from warpsmith.launch.driver import driver
 from warpsmith.simulator.api import simulate
 from warpsmith.toolchain.ptxas import compile_ptx
 
-__all__ = ["Program", "build", "compare", "main", "programs", "run", "run_condensed"]
+__all__ = ["Program", "build", "compare", "differing", "main", "programs", "run", "run_condensed"]
 
 Array = NDArray[Any]
 _BLOCK = 128
@@ -238,28 +238,38 @@ def simulated(p: Program, arch: str = "sm_90a") -> list[Array]:
 
 def compare(path: Path) -> str:
     """Compare a capture with the simulator; return a report that begins with the number of programs that differ."""
+    return count_report("programs", *differing(path))
+
+
+def differing(path: Path) -> Differing:
+    """Return how many programs a capture holds, and what differs by name."""
     try:
         captured = dict(np.load(path))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is not a program capture: {error}") from error
-    lines: list[str] = []
+    lines: dict[str, str] = {}
     known = [p for p in programs() if f"{p.name}/0" in captured]
     for p in known:
         ins = p.inputs()
-        for k, ours in enumerate(simulated(p)):
-            key = f"{p.name}/{k}"
-            theirs = captured[key]
-            bad = np.flatnonzero(theirs != ours[: len(theirs)])
-            hashes = captured.get(f"{key}#")
-            if hashes is not None and not len(bad) and (wrong := int((hashes != block_hashes(ours)).sum())):
-                lines.append(f"{p.name} result {k}: {wrong} of {len(hashes)} blocks of 64 differ")
-            if len(bad):
-                at = [int(i) for i in bad[:: max(1, len(bad) // 4)][:4]]
-                shown = "; ".join(
-                    f"{' '.join(f'{int(x[i]):x}' for x in ins)} -> {int(theirs[i]):x}, simulator {int(ours[i]):x}" for i in at
-                )
-                lines.append(f"{p.name} result {k}: {len(bad)} of {len(ours)} differ: {shown}")
-    return "\n".join([f"{len(known)} programs, {len(lines)} results differ", *lines])
+        texts = [_difference(ins, captured, f"{p.name}/{k}", ours) for k, ours in enumerate(simulated(p))]
+        if any(texts):
+            lines[p.name] = "\n".join(t for t in texts if t)
+    return len(known), lines
+
+
+def _difference(ins: list[Array], captured: dict[str, Array], key: str, ours: Array) -> str:
+    """Say how a result of a program differs; "" if it does not."""
+    theirs, hashes = captured[key], captured.get(f"{key}#")
+    name = key.replace("/", " result ")
+    bad = np.flatnonzero(theirs != ours[: len(theirs)])
+    if len(bad):
+        at = [int(i) for i in bad[:: max(1, len(bad) // 4)][:4]]
+        shown = "; ".join(
+            f"{' '.join(f'{int(x[i]):x}' for x in ins)} -> {int(theirs[i]):x}, simulator {int(ours[i]):x}" for i in at
+        )
+        return f"{name}: {len(bad)} of {len(ours)} differ: {shown}"
+    wrong = 0 if hashes is None else int((hashes != block_hashes(ours)).sum())
+    return f"{name}: {wrong} of {len(ours) // 64} blocks of 64 differ" if wrong else ""
 
 
 def _condense(given: argparse.Namespace) -> str:

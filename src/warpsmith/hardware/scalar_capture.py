@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.base.errors import CompilationError
-from warpsmith.hardware.command import CaptureCommand, about, open_build
+from warpsmith.hardware.command import CaptureCommand, Differing, about, count_report, open_build
 from warpsmith.hardware.scalar_compare import Difference, compare_captured, compare_outputs, report
 from warpsmith.hardware.scalar_evaluate import stored_dtype
 from warpsmith.hardware.scalar_forms import ScalarForm, scalar_forms
@@ -33,7 +33,7 @@ from warpsmith.hardware.scalar_values import edge_count, inputs
 from warpsmith.launch.driver import Driver, driver
 from warpsmith.toolchain.ptxas import compile_ptx
 
-__all__ = ["build", "compare", "main", "run"]
+__all__ = ["build", "compare", "differing", "main", "run"]
 
 Array = NDArray[Any]
 Results = tuple[ScalarForm, list[Array]]
@@ -142,9 +142,14 @@ def run(folder: Path, out: Path) -> str:
 
 def compare(path: Path) -> str:
     """Compare a capture with the meanings; return the report."""
+    return count_report("forms", *differing(path))
+
+
+def differing(path: Path) -> Differing:
+    """Return how many forms a capture holds, and what differs by form."""
     capture = Capture.read(path)
     found = [compare_captured(c) for c in capture.items]
-    return report((d for d in found if d is not None), len(capture.items))
+    return len(capture.items), {d.form.key: str(d) for d in found if d is not None}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -11,6 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
+from warpsmith.hardware.differences import differing_forms
 from warpsmith.hardware.differential_capture import DifferentialCapture
 from warpsmith.hardware.family_capture import FamilyCapture
 from warpsmith.hardware.machine_capture import MachineCapture
@@ -30,6 +31,13 @@ class Line:
     about: dict[str, Any]
     forms: set[str] = field(default_factory=set[str])
     results: int = 0
+    differing: frozenset[str] | None = None
+    """The forms of the capture that differ; None if it was not replayed."""
+
+    @property
+    def differ(self) -> str:
+        """How many forms differ."""
+        return "not replayed" if self.differing is None else f"{len(self.forms & self.differing):,}"
 
 
 def _scalar(path: Path) -> Iterator[Line]:
@@ -111,7 +119,7 @@ def _tensor(path: Path) -> Iterator[Line]:
 
 def _differential(path: Path) -> Iterator[Line]:
     capture = DifferentialCapture.read(path)
-    line = Line("random straight-line programs (all but those of `differential-open.txt`)", capture.about)
+    line = Line("random straight-line programs", capture.about)
     line.forms = {str(p.number) for p in capture.programs}
     line.results = len(capture.programs) * SLOTS * THREADS
     yield line
@@ -129,7 +137,10 @@ def lines(folder: Path) -> Iterator[Line]:
     for name in ("scalar", "programs", "machine", "tensor", "families", "differential"):
         for path in sorted(folder.glob(f"{name}*")):
             if path.suffix in (".capture", ".npz"):
-                yield from _READERS[name](path)
+                differing = differing_forms(path)
+                for line in _READERS[name](path):
+                    line.differing = differing
+                    yield line
 
 
 def table(folder: Path) -> str:
@@ -137,7 +148,7 @@ def table(folder: Path) -> str:
     head = ["| forms of | forms | results | architecture | date | device, driver | differ |", "|---|---|---|---|---|---|---|"]
     rows = [
         f"| {x.family} | {len(x.forms):,} | {x.results:,} | {x.about.get('arch', '')} | {x.about.get('date', '')} "
-        f"| {x.about.get('device', '')}, {x.about.get('driver', '')} | 0 |"
+        f"| {x.about.get('device', '')}, {x.about.get('driver', '')} | {x.differ} |"
         for x in lines(folder)
     ]
     return "\n".join([*head, *rows]) + "\n"

@@ -16,7 +16,7 @@ import numpy as np
 
 from warpsmith.assembly.ptx import parse
 from warpsmith.base.errors import CapabilityError, InputError, WarpsmithError
-from warpsmith.hardware.command import CaptureCommand, about, open_build
+from warpsmith.hardware.command import CaptureCommand, Differing, about, count_report, open_build
 from warpsmith.hardware.gpu_run import prepare
 from warpsmith.hardware.tensor_programs import TensorProgram, tensor_programs
 from warpsmith.launch.driver import driver
@@ -80,25 +80,30 @@ def simulated(p: TensorProgram) -> np.ndarray:
 
 def compare(path: Path) -> str:
     """Compare a capture with the simulator; return a report that begins with the number of programs that differ."""
+    return count_report("programs", *differing(path))
+
+
+def differing(path: Path) -> Differing:
+    """Return how many programs a capture holds, and what differs by name."""
     try:
         captured = dict(np.load(path))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is not a tensor capture: {error}") from error
-    lines: list[str] = []
+    lines: dict[str, str] = {}
     every = [p for p in tensor_programs() if p.name in captured]
     for p in every:
         try:
             ours, theirs = simulated(p).reshape(-1), captured[p.name].reshape(-1)
         except CapabilityError as error:
-            lines.append(f"{p.name}: {error}")
+            lines[p.name] = f"{p.name}: {error}"
             continue
         bad = np.flatnonzero(ours != theirs)
         if bad.size:
             shown = "; ".join(
                 f"[{i}] {int(theirs[i]):x}, simulator {int(ours[i]):x}" for i in bad[:: max(1, bad.size // 6)][:6]
             )
-            lines.append(f"{p.name}: {bad.size} of {ours.size} differ: {shown}")
-    return "\n".join([f"{len(every)} programs, {len(lines)} differ", *lines])
+            lines[p.name] = f"{p.name}: {bad.size} of {ours.size} differ: {shown}"
+    return len(every), lines
 
 
 def main(arguments: list[str] | None = None) -> int:

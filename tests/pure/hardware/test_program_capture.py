@@ -26,13 +26,13 @@ def test_agreement_and_a_planted_difference(some, tmp_path, capsys):
     path = tmp_path / "programs.npz"
     np.savez(path, **results)
     assert program_capture.main(["compare", str(path)]) == 0
-    assert capsys.readouterr().out == f"{len(NAMES)} programs, 0 results differ\n"
+    assert capsys.readouterr().out == f"{len(NAMES)} programs, 0 differ\n"
     wrong = results["sub.cc addc/1"].copy()
     wrong[9] += 1
     np.savez(path, **{**results, "sub.cc addc/1": wrong})
     assert program_capture.main(["compare", str(path)]) == 0
     text = capsys.readouterr().out
-    assert text.startswith(f"{len(NAMES)} programs, 1 results differ\nsub.cc addc result 1: 1 of ")
+    assert text.startswith(f"{len(NAMES)} programs, 1 differ\nsub.cc addc result 1: 1 of ")
 
 
 def test_a_missing_file_is_refused(tmp_path, capsys):

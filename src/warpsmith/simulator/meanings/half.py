@@ -28,7 +28,7 @@ _NAN, _SIGN, _MAGNITUDE = np.uint16(0x7FFF), np.uint16(0x8000), np.uint16(0x7FFF
 _1, _16, _BELOW_HALF = np.uint32(1), np.uint32(16), np.uint32(0x7FFF)
 _F16_OVERFLOW = np.float32(65536)
 _OUT_OF_BOUNDS = np.uint16(0x7FF7)
-"""The NaN that `fma.oob` takes for an element out of bounds, of f16 and of bf16 (found on an H200 over all codes)."""
+"""The NaN of either sign that `fma.oob` takes for an element out of bounds, of f16 and of bf16 (found on an H200)."""
 _INFINITY = {"f16": np.uint16(0x7C00), "bf16": np.uint16(0x7F80)}
 
 
@@ -152,7 +152,8 @@ def fma(form: Form) -> Fn:
             r = flush_tiny(r, load(a, kind).astype(np.float64) * load(b, kind) + load(c, kind))
         r = finish(r, form, kind)
         if "oob" in form:
-            r = np.where((a == _OUT_OF_BOUNDS) | (b == _OUT_OF_BOUNDS), np.uint16(0), r)
+            outside = ((a & _MAGNITUDE) == _OUT_OF_BOUNDS) | ((b & _MAGNITUDE) == _OUT_OF_BOUNDS)
+            r = np.where(outside, np.uint16(0), r)
         out[...] = r
 
     return _spread(fn, form)
