@@ -1,1 +1,1 @@
-"""Attention for tensor cores of the fifth generation: `one_cta`, a persistent kernel of one CTA an item."""
+"""Attention for tensor cores of the fifth generation: `one_cta` and `two_per_sm`, one and two CTAs a multiprocessor."""

@@ -8,17 +8,12 @@ from typing import final
 from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention.problem import Problem
 
-__all__ = ["ROWS", "STAGES", "STRIPE", "TILE", "Config", "SharedMap"]
+__all__ = ["STRIPE", "TILE", "Config", "SharedMap"]
 
 TILE = 128
 """Keys of a tile, and query rows of a stage."""
-STAGES = 2
-ROWS = TILE * STAGES
-"""Query rows of a work item."""
 STRIPE = 64
 """Elements of a 128-byte row of shared memory."""
-SLOTS = 4
-"""Tiles of keys and values in flight: keys in slots 0 and 2, values in 1 and 3."""
 SOFTMAX, CORRECTION, OTHERS = 136, 96, 144
 """Registers a thread after setmaxnreg: 256, 128 and 128 threads share 65536."""
 
@@ -42,6 +37,46 @@ class Config(Problem):
     """Who waits, at the start of an item, until the output of the one before has been read: "softmax" or "mma"."""
 
     @property
+    def stages(self) -> int:
+        """Blocks of 128 query rows of a work item, each with softmax threads of its own."""
+        return 2
+
+    @property
+    def depth(self) -> int:
+        """Tiles of keys, and of values, in flight."""
+        return 2
+
+    @property
+    def piece(self) -> int:
+        """Columns of tensor memory that a thread has in registers at a time."""
+        return 32
+
+    @property
+    def registers(self) -> int | None:
+        """Registers of every thread; None: the roles share them out with setmaxnreg."""
+        return None
+
+    @property
+    def workers(self) -> int:
+        """Softmax and correction threads; the thread behind them issues products, two warps further on is that of loads."""
+        return TILE * (self.stages + 1)
+
+    @property
+    def rows(self) -> int:
+        """Query rows of a work item."""
+        return TILE * self.stages
+
+    @property
+    def output(self) -> int:
+        """First column of the output; S of stage s begins at column 128·s, P lies over its first half."""
+        return TILE * self.stages
+
+    @property
+    def ctas(self) -> int:
+        """CTAs of the launch."""
+        return min(self.items, self.multiprocessors)
+
+    @property
     def stripes(self) -> int:
         """128-byte stripes of a row."""
         return self.dim // STRIPE
@@ -54,7 +89,7 @@ class Config(Problem):
     @property
     def blocks(self) -> int:
         """Work items of one head."""
-        return -(-self.sequence // ROWS)
+        return -(-self.sequence // self.rows)
 
     @property
     def tiles(self) -> int:
@@ -74,7 +109,7 @@ class Config(Problem):
     @property
     def masked_tiles(self) -> int:
         """How many of an item's last key tiles hold keys that some row may not see."""
-        return 2 if self.causal else int(self.sequence % TILE != 0)
+        return self.stages if self.causal else int(self.sequence % TILE != 0)
 
     def check(self, dims: tuple[int, ...] = (64, 128)) -> None:
         """Raise `InputError` for what the kernel does not compute."""
@@ -103,19 +138,20 @@ class SharedMap:
 
     def __init__(self, c: Config) -> None:
         self.q = 0
-        self.ring = STAGES * c.tile_bytes
-        at = self.statistics = self.ring + SLOTS * c.tile_bytes
-        at += STAGES * TILE * 4
+        self.stages, self.depth, self.rows = c.stages, c.depth, c.rows
+        self.ring = c.stages * c.tile_bytes
+        self.statistics = self.ring + 2 * c.depth * c.tile_bytes
+        at = self.statistics + c.stages * TILE * 4
         self.q_full = at
-        self.kv_full = self.q_full + 8 * STAGES
-        self.kv_free = self.kv_full + 8 * SLOTS
-        self.s_full = self.kv_free + 8 * SLOTS
-        self.p_full = self.s_full + 8 * STAGES
-        self.rescaled = self.p_full + 8 * 4 * STAGES
-        self.o_done = self.rescaled + 8 * STAGES
-        self.statistics_full = self.o_done + 8 * STAGES
-        self.statistics_free = self.statistics_full + 8 * 4 * STAGES
-        self.q_free = self.statistics_free + 8 * 4 * STAGES
+        self.kv_full = self.q_full + 8 * c.stages
+        self.kv_free = self.kv_full + 16 * c.depth
+        self.s_full = self.kv_free + 16 * c.depth
+        self.p_full = self.s_full + 8 * c.stages
+        self.rescaled = self.p_full + 8 * 4 * c.stages
+        self.o_done = self.rescaled + 8 * c.stages
+        self.statistics_full = self.o_done + 8 * c.stages
+        self.statistics_free = self.statistics_full + 8 * 4 * c.stages
+        self.q_free = self.statistics_free + 8 * 4 * c.stages
         self.output_read = self.q_free + 8
         self.lockstep = self.output_read + 8
         self.tensor_memory = self.lockstep + 8
@@ -124,14 +160,14 @@ class SharedMap:
     def counts(self) -> dict[int, int]:
         """Return offset of every barrier -> arrivals of a phase."""
         ones = [
-            (self.q_full, STAGES),
-            (self.kv_full, SLOTS),
-            (self.kv_free, SLOTS),
-            (self.s_full, STAGES),
-            (self.o_done, STAGES),
+            (self.q_full, self.stages),
+            (self.kv_full, 2 * self.depth),
+            (self.kv_free, 2 * self.depth),
+            (self.s_full, self.stages),
+            (self.o_done, self.stages),
         ]
         out = {at + 8 * i: 1 for at, n in ones for i in range(n)}
-        out |= {self.p_full + 8 * i: TILE for i in range(4 * STAGES)}
-        out |= {self.rescaled + 8 * i: TILE for i in range(STAGES)}
-        out |= {at + 8 * i: 32 for at in (self.statistics_full, self.statistics_free) for i in range(4 * STAGES)}
-        return out | {self.q_free: 1, self.output_read: TILE, self.lockstep: ROWS + TILE + 2}
+        out |= {self.p_full + 8 * i: TILE for i in range(4 * self.stages)}
+        out |= {self.rescaled + 8 * i: TILE for i in range(self.stages)}
+        out |= {at + 8 * i: 32 for at in (self.statistics_full, self.statistics_free) for i in range(4 * self.stages)}
+        return out | {self.q_free: 1, self.output_read: TILE, self.lockstep: self.rows + TILE + 2}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, final
 
 from warpsmith import ptx, reg
-from warpsmith.kernels.attention.blackwell.config import ROWS, STAGES, TILE
+from warpsmith.kernels.attention.blackwell.config import TILE
 from warpsmith.kernels.attention.blackwell.item import Item, parity
-from warpsmith.kernels.attention.blackwell.products import OUTPUT
 from warpsmith.kernels.attention.blackwell.softmax import moved
 from warpsmith.types import b32, f32, pred, u32, u64
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["correct"]
 
 T = ptx.tcgen05
-_PIECE = 32
 
 
 @final
@@ -34,8 +32,8 @@ class Row:
         ptx.inst.shr.u32(self.warp, self.lane, 5)
         ptx.inst.mad.lo.u32(self.warp, self.warp, 8, base)
         ptx.inst.mad.lo.u32(self.slot, self.lane, 4, base)
-        self.values = reg.array(f32, _PIECE)
-        self.packed = reg.array(b32, _PIECE // 2)
+        self.values = reg.array(f32, c.piece)
+        self.packed = reg.array(b32, c.piece // 2)
 
     def take(self, stage: int, count: Any) -> Any:
         """Return publication number `count` of the stage, and let the next one come."""
@@ -46,14 +44,14 @@ class Row:
         return value
 
     def piece(self, stage: int, number: int) -> Any:
-        """Return the address of 32 columns of O."""
-        return ptx.addr(self.tmem, OUTPUT + TILE * stage + _PIECE * number)
+        """Return the address of a piece of O."""
+        return ptx.addr(self.tmem, self.c.output + TILE * stage + self.c.piece * number)
 
     def rescale(self, stage: int, alpha: Any) -> None:
         """Multiply the warp's rows of O where one of them needs it. S full of this tile has said that O is complete."""
         with ptx.if_(moved(alpha)):
             T.fence_after_thread_sync()
-            for number in range(self.c.dim // _PIECE):
+            for number in range(self.c.dim // self.c.piece):
                 T.ld(self.values, self.piece(stage, number))
                 T.wait_ld()
                 for value in self.values:
@@ -70,29 +68,29 @@ class Row:
         ptx.mbarrier.wait(self.base + (self.at.o_done + 8 * stage), parity(item.index))
         T.fence_after_thread_sync()
         row, place, address, inside = reg.scalar(u32), reg.scalar(u32), reg.scalar(u64), reg.scalar(pred)
-        ptx.inst.mad.lo.u32(row, item.block, ROWS, self.lane)
+        ptx.inst.mad.lo.u32(row, item.block, self.c.rows, self.lane)
         ptx.inst.add.u32(row, row, TILE * stage)
         ptx.inst.setp.lt.u32(inside, row, self.c.sequence)
         ptx.inst.mad.lo.u32(place, item.head, self.c.sequence, row)
         ptx.inst.mad.wide.u32(address, place, 2 * self.c.dim, output)
-        pieces = self.c.dim // _PIECE
+        pieces = self.c.dim // self.c.piece
         for number in range(pieces):
             T.ld(self.values, self.piece(stage, number))
             T.wait_ld()
             if number == pieces - 1:
                 T.fence_before_thread_sync()
                 ptx.mbarrier.arrive(self.base + (self.at.rescaled + 8 * stage))
-                if stage == STAGES - 1:
+                if stage == self.c.stages - 1:
                     ptx.mbarrier.arrive(self.base + self.at.output_read)
-            self._store(inverse, address, 2 * _PIECE * number, inside)
+            self._store(inverse, address, 2 * self.c.piece * number, inside)
 
     def _store(self, inverse: Any, address: Any, offset: int, inside: Any) -> None:
         for value in self.values:
             ptx.inst.mul.rn.f32(value, value, inverse)
         pack = ptx.inst.cvt.rn.bf16x2.f32 if self.c.dtype == "bf16" else ptx.inst.cvt.rn.f16x2.f32
-        for j in range(_PIECE // 2):
+        for j in range(self.c.piece // 2):
             pack(self.packed[j], self.values[2 * j + 1], self.values[2 * j])
-        for four in range(_PIECE // 8):
+        for four in range(self.c.piece // 8):
             words = [self.packed[4 * four + i] for i in range(4)]
             ptx.inst.st.global_.v4.b32(ptx.addr(address, offset + 16 * four), words, pred=inside)
 
@@ -104,7 +102,7 @@ def correct(c: Config, at: SharedMap, base: Any, tmem: Any, thread: Any, output:
         item.locate()
         ptx.inst.sub.u32(left, item.tiles, 1)
         with ptx.if_(left != 0), ptx.loop("correction_tiles", pred=more):
-            for stage in range(STAGES):
+            for stage in range(c.stages):
                 row.rescale(stage, row.take(stage, item.tile))
             item.tile += 1
             left += 0xFFFFFFFF
@@ -112,7 +110,7 @@ def correct(c: Config, at: SharedMap, base: Any, tmem: Any, thread: Any, output:
         if c.lockstep:
             ptx.mbarrier.arrive(base + at.lockstep)
             ptx.mbarrier.wait(base + at.lockstep, parity(item.index))
-        for stage in range(STAGES):
+        for stage in range(c.stages):
             row.finish(stage, item, output)
         item.tile += 1
         item.advance()

@@ -33,11 +33,14 @@ class Exponent:
     def __init__(self, scale: float, emulated: tuple[int, ...]) -> None:
         self.scale, self.emulated = scale, emulated
 
-    def apply(self, scores: Any, shift: Any) -> None:
-        """Replace 32 raw scores by probabilities; `shift` is minus the basis, in powers of two."""
-        for pair in range(16):
+    def apply(self, scores: Any, shift: Any, first: int = 0) -> None:
+        """Replace raw scores by probabilities; `shift` is minus the basis, in powers of two.
+
+        The first pair of scores is number `first` of the 16 that `emulated` counts.
+        """
+        for pair in range(len(scores) // 2):
             two = [scores[2 * pair], scores[2 * pair + 1]]
-            if pair in self.emulated:
+            if first + pair in self.emulated:
                 self._polynomial(two, shift)
                 continue
             for value in two:

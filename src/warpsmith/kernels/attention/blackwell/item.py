@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, final
 
 from warpsmith import ptx, reg
-from warpsmith.kernels.attention.blackwell.config import STAGES
 from warpsmith.types import pred, u32
 
 if TYPE_CHECKING:
     from warpsmith.kernels.attention.blackwell.config import Config
 
-__all__ = ["Item", "parity"]
+__all__ = ["Item", "parity", "turn"]
+
+
+def turn(c: Config, tile: Any) -> Any:
+    """Return how often the place of key tile number `tile` in the ring has been used before."""
+    return tile >> 1 if c.depth == 2 else tile
 
 
 def parity(count: Any, plus: int = 0) -> Any:
@@ -41,13 +45,13 @@ class Item:
         ptx.inst.div.u32(self.head, self.number, c.blocks)
         if c.causal:
             ptx.inst.sub.u32(self.block, c.blocks - 1, self.block)
-            ptx.inst.mad.lo.u32(self.tiles, self.block, STAGES, STAGES)
+            ptx.inst.mad.lo.u32(self.tiles, self.block, c.stages, c.stages)
             ptx.inst.min.u32(self.tiles, self.tiles, c.tiles)
         else:
             ptx.inst.mov.u32(self.tiles, c.tiles)
 
     def advance(self) -> None:
         """Go to the CTA's next item; `more` says whether there is one. Call last in the loop."""
-        self.number += min(self.c.items, self.c.multiprocessors)
+        self.number += self.c.ctas
         self.index += 1
         ptx.inst.setp.lt.u32(self.more, self.number, self.c.items)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
-from warpsmith.kernels.attention.blackwell.config import ROWS, STAGES, STRIPE, TILE
-from warpsmith.kernels.attention.blackwell.item import Item, parity
+from warpsmith.kernels.attention.blackwell.config import STRIPE, TILE
+from warpsmith.kernels.attention.blackwell.item import Item, parity, turn
 from warpsmith.types import pred, u32
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ def _tile(c: Config, tensor: Any, to: Any, row: Any, head: Any, full: Any) -> No
 
 def _ring(c: Config, at: SharedMap, base: Any, item: Item, tensor: Any, row: Any, which: int) -> None:
     """Load the tile of keys (`which` 0) or values (1) that item.tile counts into its slot, once that is free."""
-    half = item.tile & 1
+    half = item.tile & (c.depth - 1)
     barriers, slot = reg.scalar(u32), reg.scalar(u32)
     ptx.inst.mad.lo.u32(barriers, half, 16, base)
     ptx.inst.mad.lo.u32(slot, half, 2 * c.tile_bytes, base)
-    ptx.mbarrier.wait(barriers + (at.kv_free + 8 * which), parity(item.tile >> 1, 1))
+    ptx.mbarrier.wait(barriers + (at.kv_free + 8 * which), parity(turn(c, item.tile), 1))
     _tile(c, tensor, slot + (at.ring + which * c.tile_bytes), row, item.head, barriers + (at.kv_full + 8 * which))
 
 
@@ -41,11 +41,11 @@ def load(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> None:
         item.locate()
         ptx.mbarrier.wait(base + at.q_free, parity(item.index, 1))
         first = reg.scalar(u32)
-        ptx.inst.mul.lo.u32(first, item.block, ROWS)
+        ptx.inst.mul.lo.u32(first, item.block, c.rows)
         row, left, more = reg.scalar(u32, init=0), reg.scalar(u32), reg.scalar(pred)
         _tile(c, q, base, first, item.head, base + at.q_full)
         _ring(c, at, base, item, k, row, 0)
-        for stage in range(1, STAGES):
+        for stage in range(1, c.stages):
             _tile(c, q, base + stage * c.tile_bytes, first + stage * TILE, item.head, base + (at.q_full + 8 * stage))
         _ring(c, at, base, item, v, row, 1)
         item.tile += 1

@@ -14,17 +14,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, final
 
 from warpsmith import ptx, reg
-from warpsmith.kernels.attention.blackwell.config import SLOTS, STAGES, TILE
-from warpsmith.kernels.attention.blackwell.item import Item, parity
+from warpsmith.kernels.attention.blackwell.config import TILE
+from warpsmith.kernels.attention.blackwell.item import Item, parity, turn
 from warpsmith.types import b32, pred, u32, u64
 
 if TYPE_CHECKING:
     from warpsmith.kernels.attention.blackwell.config import Config, SharedMap
 
-__all__ = ["OUTPUT", "Issuer", "issue"]
+__all__ = ["Issuer", "issue"]
 
-OUTPUT = STAGES * TILE
-"""First column of the output; S of stage s begins at column 128·s, P lies over its first half."""
 T = ptx.tcgen05
 
 
@@ -46,9 +44,9 @@ class Issuer:
 
     def at_tile(self, tile: Any) -> None:
         """Point at the half of the ring where tile number `tile` lies."""
-        ptx.inst.and_.b32(self.half, tile, 1)
+        ptx.inst.and_.b32(self.half, tile, self.c.depth - 1)
         ptx.inst.mad.lo.u32(self.barriers, self.half, 16, self.base)
-        ptx.inst.mul.wide.u32(self.offset, self.half, SLOTS // 2 * self.c.tile_bytes // 16)
+        ptx.inst.mul.wide.u32(self.offset, self.half, self.c.tile_bytes // 8)
 
     def wait(self, at: int, phase: Any) -> None:
         """Wait for a barrier of the CTA, and order tensor memory behind it."""
@@ -57,7 +55,7 @@ class Issuer:
 
     def wait_slot(self, tile: Any, which: int) -> None:
         """Wait for the keys (0) or values (1) of tile number `tile`, where at_tile points."""
-        ptx.mbarrier.wait(self.barriers + (self.at.kv_full + 8 * which), parity(tile >> 1))
+        ptx.mbarrier.wait(self.barriers + (self.at.kv_full + 8 * which), parity(turn(self.c, tile)))
 
     def free_slot(self, which: int) -> None:
         """Give the slot back when all that was issued is complete."""
@@ -82,7 +80,7 @@ class Issuer:
                 ptx.mbarrier.wait(self.base + (self.at.rescaled + 8 * stage), parity(tile, 1))
             self.wait(self.at.p_full + 8 * (4 * stage + quarter), parity(tile))
             for step in (2 * quarter, 2 * quarter + 1):
-                d, p = ptx.addr(self.tmem, OUTPUT + stage * TILE), ptx.addr(self.tmem, stage * TILE + 8 * step)
+                d, p = ptx.addr(self.tmem, self.c.output + stage * TILE), ptx.addr(self.tmem, stage * TILE + 8 * step)
                 flag = accumulate if step == 0 else True
                 T.mma(d, p, values + step * 128, self.output, a_is_tmem=True, enable_input_d=flag)
 
@@ -91,7 +89,7 @@ def _item(me: Issuer, item: Item) -> None:
     at, more, started = me.at, reg.scalar(pred), reg.scalar(pred)
     k = reg.scalar(u32, init=1)
     me.at_tile(item.tile)
-    for stage in range(STAGES):
+    for stage in range(me.c.stages):
         ptx.mbarrier.wait(me.base + (at.q_full + 8 * stage), parity(item.index))
         if stage == 0:
             me.wait_slot(item.tile, 0)
@@ -105,7 +103,7 @@ def _item(me: Issuer, item: Item) -> None:
         me.wait_slot(before, 1)
         me.at_tile(item.tile)
         me.wait_slot(item.tile, 0)
-        for stage in range(STAGES):
+        for stage in range(me.c.stages):
             me.at_tile(before)
             me.issue_output(stage, before, started)
             me.at_tile(item.tile)
@@ -119,7 +117,7 @@ def _item(me: Issuer, item: Item) -> None:
     T.commit(me.base + at.q_free)
     me.at_tile(item.tile)
     me.wait_slot(item.tile, 1)
-    for stage in range(STAGES):
+    for stage in range(me.c.stages):
         me.issue_output(stage, item.tile, started)
         T.commit(me.base + (at.o_done + 8 * stage))
     me.free_slot(1)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, final
 
 from warpsmith import ptx, reg
-from warpsmith.kernels.attention.blackwell.config import ROWS, TILE
+from warpsmith.kernels.attention.blackwell.config import TILE
 from warpsmith.kernels.attention.blackwell.exponent import Exponent
 from warpsmith.kernels.attention.blackwell.item import Item, parity
 from warpsmith.types import b32, f32, pred, s32, u32
@@ -28,8 +28,8 @@ __all__ = ["moved", "softmax"]
 T = ptx.tcgen05
 _HIDDEN = -1.0e30
 """Score of a key that may not be seen."""
-_PIECE = 32
-"""Columns in registers at a time."""
+_QUARTER = 32
+"""Columns of P that are reported together."""
 
 
 def moved(alpha: Any) -> Any:
@@ -61,8 +61,8 @@ class Row:
         ptx.inst.mad.lo.u32(self.slot, thread, 4, base)
         self.exponent = Exponent(c.scale_log2, c.emulated_pairs)
         self.shift, self.total, self.highest, self.sum, self.alpha = (reg.scalar(f32) for _ in range(5))
-        self.pieces = [reg.array(f32, _PIECE), reg.array(f32, _PIECE)]
-        self.packed = reg.array(b32, _PIECE // 2)
+        self.pieces = [reg.array(f32, self.c.piece), reg.array(f32, self.c.piece)]
+        self.packed = reg.array(b32, self.c.piece // 2)
         self.limit, self.room, self.k = reg.scalar(s32), reg.scalar(s32), reg.scalar(u32)
 
     def begin(self, item: Item) -> None:
@@ -71,7 +71,7 @@ class Row:
         ptx.inst.mov.f32(self.total, 0.0)
         ptx.inst.mov.f32(self.sum, 0.0)
         if self.c.causal:
-            ptx.inst.mad.lo.s32(self.limit, item.block, ROWS, self.lane)
+            ptx.inst.mad.lo.s32(self.limit, item.block, self.c.rows, self.lane)
             ptx.inst.mad.lo.s32(self.limit, self.stage, TILE, self.limit)
             ptx.inst.add.s32(self.limit, self.limit, 1)
             ptx.inst.min.s32(self.limit, self.limit, self.c.sequence)
@@ -79,10 +79,10 @@ class Row:
             ptx.inst.mov.s32(self.limit, self.c.sequence)
 
     def fetch(self, piece: int, halves: tuple[int, ...] = (0, 1)) -> None:
-        """Start loading 32 columns, or half of them."""
+        """Start loading a piece, or half of it."""
         for half in halves:
-            columns = [self.pieces[piece % 2][_PIECE // 2 * half + j] for j in range(_PIECE // 2)]
-            T.ld(columns, ptx.addr(self.tmem, _PIECE * piece + _PIECE // 2 * half))
+            columns = [self.pieces[piece % 2][self.c.piece // 2 * half + j] for j in range(self.c.piece // 2)]
+            T.ld(columns, ptx.addr(self.tmem, self.c.piece * piece + self.c.piece // 2 * half))
 
     def hide(self, piece: int, item: Item) -> None:
         """Replace scores of keys that the row may not see, in the item's last tiles."""
@@ -93,13 +93,13 @@ class Row:
         with ptx.if_(last):
             for j, value in enumerate(self.pieces[piece % 2]):
                 hidden = reg.scalar(pred)
-                ptx.inst.setp.le.s32(hidden, self.room, _PIECE * piece + j)
+                ptx.inst.setp.le.s32(hidden, self.room, self.c.piece * piece + j)
                 ptx.inst.selp.f32(value, _HIDDEN, value, hidden)
 
     def maximum(self, item: Item) -> Any:
         """Return the largest raw score of the tile."""
         found = [reg.scalar(f32) for _ in range(4)]
-        for piece in range(TILE // _PIECE):
+        for piece in range(TILE // self.c.piece):
             self.fetch(piece)
             T.wait_ld()
             self.hide(piece, item)
@@ -140,26 +140,28 @@ class Row:
     def exponentials(self, item: Item) -> None:
         """P of the tile in quarters, each reported; sum and maximum of the row."""
         sums, tops = [reg.scalar(f32, 0.0) for _ in range(4)], [reg.scalar(f32, 0.0) for _ in range(4)]
-        for piece in range(TILE // _PIECE):
+        for piece in range(TILE // self.c.piece):
             T.wait_ld()
-            more = (piece + 1) * _PIECE < TILE
+            more = (piece + 1) * self.c.piece < TILE
             if more:
                 self.fetch(piece + 1, (0,))  # the other half when this piece has left its registers
             self.hide(piece, item)
             values = self.pieces[piece % 2]
-            self.exponent.apply(values, self.shift)
+            self.exponent.apply(values, self.shift, self.c.piece * piece % _QUARTER // 2)
             for j, value in enumerate(values):
                 ptx.inst.add.rn.f32(sums[j % 4], sums[j % 4], value)
                 if not self.c.fresh:
                     ptx.inst.max.f32(tops[j % 4], tops[j % 4], value)
-            for j in range(_PIECE // 2):
+            for j in range(self.c.piece // 2):
                 self._pack(self.packed[j], values[2 * j + 1], values[2 * j])
-            T.st(ptx.addr(self.tmem, _PIECE // 2 * piece), self.packed)
+            T.st(ptx.addr(self.tmem, self.c.piece // 2 * piece), self.packed)
             if more:
                 self.fetch(piece + 1, (1,))
-            T.wait_st()
-            T.fence_before_thread_sync()
-            ptx.mbarrier.arrive(self.quarters + (self.at.p_full + 8 * piece))
+            done = (piece + 1) * self.c.piece
+            if done % _QUARTER == 0:
+                T.wait_st()
+                T.fence_before_thread_sync()
+                ptx.mbarrier.arrive(self.quarters + (self.at.p_full + 8 * (done // _QUARTER - 1)))
         for total, four, how in ((self.sum, sums, ptx.inst.add.rn.f32), (self.highest, tops, ptx.inst.max.f32)):
             how(four[0], four[0], four[1])
             how(four[2], four[2], four[3])
