@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
@@ -16,6 +17,8 @@ from warpsmith.base.errors import InputError
 from warpsmith.findings import KINDS
 
 if TYPE_CHECKING:
+    from multiprocessing.pool import AsyncResult
+
     from warpsmith.base.findings import Finding
     from warpsmith.simulator.api import SimulationResult
 
@@ -135,12 +138,13 @@ def explore(
     def left() -> float:
         return float("inf") if budget is None else budget - (time.monotonic() - started)
 
-    order = list(schedules(count))
-    runs = [_run(launch, *order[0])]
-    if jobs > 1 and "fork" in multiprocessing.get_all_start_methods():
-        runs += _in_processes(launch, order[1:], jobs, left)
+    order = schedules(count)
+    runs = [_run(launch, *next(order))]
+    processes = min(jobs, count, _MOST_PROCESSES)
+    if processes > 1 and "fork" in multiprocessing.get_all_start_methods():
+        runs += _in_processes(launch, order, processes, left)
     else:
-        for schedule, seed in order[1:]:
+        for schedule, seed in order:
             if left() <= 0:
                 break
             runs.append(_run(launch, schedule, seed))
@@ -168,6 +172,7 @@ def _run(launch: Launch, schedule: str, seed: int) -> Run:
     return Run(schedule, seed, tuple(result.findings), result.completed, result.timeline.steps)
 
 
+_MOST_PROCESSES = 256
 _shared: dict[str, Any] = {}
 """What forked processes find here: the launch."""
 
@@ -176,16 +181,20 @@ def _task(which: tuple[str, int]) -> Run:
     return _run(_shared["launch"], *which)
 
 
-def _in_processes(launch: Launch, order: list[tuple[str, int]], jobs: int, left: Callable[[], float]) -> list[Run]:
-    """Run schedules in forked processes; what is not done in time is given up."""
+def _in_processes(launch: Launch, order: Iterator[tuple[str, int]], jobs: int, left: Callable[[], float]) -> list[Run]:
+    """Run schedules in forked processes, a few ahead; what is not done in time is given up."""
     runs: list[Run] = []
+    waiting: deque[AsyncResult[Run]] = deque()
     _shared["launch"] = launch
     try:
         with multiprocessing.get_context("fork").Pool(jobs) as pool:
-            tasks = [pool.apply_async(_task, (which,)) for which in order]
-            for task in tasks:
+            while True:
+                while len(waiting) < 2 * jobs and left() > 0 and (which := next(order, None)) is not None:
+                    waiting.append(pool.apply_async(_task, (which,)))
+                if not waiting:
+                    break
                 try:
-                    runs.append(task.get(min(max(left(), 0), 1 << 20)))
+                    runs.append(waiting.popleft().get(min(max(left(), 0), 1 << 20)))
                 except multiprocessing.TimeoutError:
                     continue
     finally:

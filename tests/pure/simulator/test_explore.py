@@ -33,6 +33,19 @@ def test_the_order_of_schedules() -> None:
     assert list(schedules(4)) == [("fair", 0), ("adversarial", 0), ("random", 0), ("adversarial", 1), ("random", 1)]
 
 
+@pytest.mark.parametrize("jobs", [1, 2, 10**12])
+def test_the_budget_ends_schedules_without_number(jobs: int) -> None:
+    done: list[str] = []
+
+    def run(schedule: str, seed: int) -> Any:
+        done.append(schedule)
+        return launch(CLEAN)(schedule, seed)
+
+    found = explore(run, count=10**30, budget=0, jobs=jobs)
+    assert [r.name for r in found.runs] == ["fair"] == done
+    assert len(explore(launch(CLEAN), count=1, jobs=jobs).runs) == 2
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_every_schedule_is_run(jobs: int) -> None:
     found = explore(launch(CLEAN), count=4, jobs=jobs)
