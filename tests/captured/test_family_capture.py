@@ -9,7 +9,7 @@ from warpsmith.hardware.family_capture import FamilyCapture, difference
 from warpsmith.hardware.tensor_families import OUTPUTS
 
 CAPTURE = FamilyCapture.read(Path(__file__).parent / "data" / "families-sm_90a.capture")
-SHARE = 24
+SHARE = 48
 """One form in so many is replayed, on its first two CTAs."""
 GROUPS = sorted({c.family.row for c in CAPTURE.items})
 

@@ -7,13 +7,13 @@ import pytest
 from warpsmith.hardware.machine_capture import MachineCapture, difference, machine_programs
 
 CAPTURE = MachineCapture.read(Path(__file__).parent / "data" / "machine-sm_90a.capture")
-SHARE = 6
+SHARE = 18
 """One program in so many is replayed."""
 
 
 def test_every_program_was_captured():
-    """All but those next to sums of halves in shared memory, of which ptxas takes one half from the wrong word, and one
-    program of barriers and fences that ptxas 13.0 does not take.
+    """All but those next to sums of halves in shared memory, of which ptxas takes one half from the wrong word, and some of
+    barriers and fences, whose programs are not in the file; why, was not kept.
     """
     covered = {name for c in CAPTURE.items for names, _ in c.covers for name in names}
     missing = {name for p in machine_programs() for c in p.cases for name in c.covers} - covered
