@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["Product", "Tile", "from_registers", "items", "run", "span"]
+__all__ = ["Product", "Tile", "from_registers", "items", "places", "run", "span"]
 
 _PERIOD = 1024
 """The longest swizzle pattern: descriptors that differ by a multiple of it lay elements out alike."""
@@ -52,6 +52,7 @@ def _pieces(d: MatrixDescriptor, tile: Tile) -> tuple[NDArray[np.int64], int, in
     return np.ascontiguousarray(at >> 4), int(at.min()), int(at.max()) + 16
 
 
+@lru_cache(maxsize=4096)
 def _split(bits: int) -> tuple[MatrixDescriptor, int]:
     d = decode(bits)
     phase = d.start % _PERIOD
@@ -66,7 +67,7 @@ def span(bits: int, tile: Tile) -> tuple[int, int]:
     return first + base, last + base
 
 
-def _where(machine: Machine, rows: list[int], bits: list[int], tile: Tile) -> NDArray[np.int64]:
+def places(machine: Machine, rows: list[int], bits: list[int], tile: Tile) -> NDArray[np.int64]:
     """Return the 16-byte items of shared memory that operands lie in, `[i, mn, k / T]` (or `[i, k, mn / T]`)."""
     apart = [_split(b) for b in bits]
     index = [_pieces(d, tile)[0] for d, _ in apart]
@@ -77,7 +78,7 @@ def _where(machine: Machine, rows: list[int], bits: list[int], tile: Tile) -> ND
 
 def items(machine: Machine, row: int, bits: int, tile: Tile) -> NDArray[np.int64]:
     """Return the 16-byte items of shared memory that an operand lies in, one dimension."""
-    return _where(machine, [row], [bits], tile).reshape(-1)
+    return places(machine, [row], [bits], tile).reshape(-1)
 
 
 def _read(machine: Machine, where: NDArray[np.int64], tile: Tile) -> NDArray[Any]:
@@ -168,8 +169,8 @@ def run(machine: Machine, products: list[Product]) -> None:
 def _multiply(machine: Machine, products: list[Product]) -> None:
     first = products[0]
     rows = [p.row for p in products]
-    where_b = _where(machine, rows, [p.b for p in products], first.tile_b)
-    where_a = None if isinstance(first.a, np.ndarray) else _where(machine, rows, [int(p.a) for p in products], first.tile_a)
+    where_b = places(machine, rows, [p.b for p in products], first.tile_b)
+    where_a = None if isinstance(first.a, np.ndarray) else places(machine, rows, [int(p.a) for p in products], first.tile_a)
     a = np.stack([p.a for p in products]) if where_a is None else _read(machine, where_a, first.tile_a)
     a, b = -a if first.negate else a, _read(machine, where_b, first.tile_b)
     c = _matrices(np.stack([p.block() for p in products]), first) if first.scale_d else None

@@ -39,23 +39,32 @@ class SwizzleTags:
             self.modes.append(mode)
         self.tags[start >> 4 : (start + size) >> 4] = self.modes.index(mode)
 
-    def judge(self, x: Lanes, pieces: NDArray[np.int64], mode: str, operand: str, lanes: NDArray[np.bool_]) -> None:
-        """Judge an operand that lies in 16-byte pieces and is read in a mode."""
+    def alike(self, pieces: NDArray[np.int64], mode: str) -> bool:
+        """Say whether `judge` would find nothing at 16-byte pieces of any shape."""
+        return self._misread(pieces.reshape(-1), mode) is None
+
+    def _misread(self, pieces: NDArray[np.int64], mode: str) -> tuple[int, str, int] | None:
+        """Return the first piece that a tensor copy stored in another mode: its number, the mode, the entry of the copy."""
         found = self.tags.take(pieces)
-        unlike = found != (self.modes.index(mode) if mode in self.modes else len(self.modes))
-        unlike &= found != 0
+        unlike = (found != 0) & (found != (self.modes.index(mode) if mode in self.modes else len(self.modes)))
         if not unlike.any():
-            return
-        races = self.races
-        columns, shadow = races.columns, races.shared
+            return None
+        columns, shadow = self.races.columns, self.races.shared
         entries = shadow.writes[(pieces[unlike] << 4) >> shadow.shift]
         stored = agents_of(entries) % columns.count >= columns.threads + columns.groups
         if not stored.any():
-            return
+            return None
         i = int(np.flatnonzero(stored)[0])
-        other, _ = races.party(int(entries[i]))
-        at = (int(pieces[unlike][i]) << 4) % x.machine.shared.row
-        theirs = self.modes[int(found[unlike][i])]
+        return int(pieces[unlike][i]), self.modes[int(found[unlike][i])], int(entries[i])
+
+    def judge(self, x: Lanes, pieces: NDArray[np.int64], mode: str, operand: str, lanes: NDArray[np.bool_]) -> None:
+        """Judge an operand that lies in 16-byte pieces and is read in a mode."""
+        misread = self._misread(pieces, mode)
+        if misread is None:
+            return
+        piece, theirs, copy = misread
+        other, _ = self.races.party(copy)
+        at = (piece << 4) % x.machine.shared.row
         text = (
             f"the descriptor of {operand} names swizzle {mode}, but the tile at shared address {at:#x} was stored with "
             f"swizzle {theirs}"

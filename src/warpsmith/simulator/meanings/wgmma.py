@@ -9,6 +9,7 @@ import numpy as np
 
 from warpsmith.base.findings import Related
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
+from warpsmith.simulator.check.product_reads import Operands, ProductReads
 from warpsmith.simulator.check.transit import Issuer
 from warpsmith.simulator.findings import warps_text
 from warpsmith.simulator.matrix_descriptor import decode
@@ -17,7 +18,7 @@ from warpsmith.simulator.memory import PENDING_WRITE
 from warpsmith.simulator.outcome import Outcome
 from warpsmith.simulator.sparse import Sparsity
 from warpsmith.simulator.units import units_of
-from warpsmith.simulator.wgmma import Product, Tile, from_registers, items, run, span
+from warpsmith.simulator.wgmma import Product, Tile, from_registers, items, places, run, span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,12 +137,13 @@ def _issue(x: Lanes, groups: list[tuple[int, int]], products: list[Product]) -> 
     m = x.machine
     ops: list[AsyncOperation] = []
     owner = np.full(x.shape, -1, np.int16)
+    one_by_one = m.races is not None and not _follow_all(x, products)
     for (c, t), product in zip(groups, products, strict=True):
         op = _operation(x, c, t, product)
         if op is not None:
             owner[c, t : t + 128] = len(ops)
             ops.append(op)
-            if m.races is not None:
+            if one_by_one:
                 _follow(x, c, t, product)
             x.issue(op)
     if ops:
@@ -159,7 +161,7 @@ def _operation(x: Lanes, c: int, t: int, product: Product) -> AsyncOperation | N
     op.together, op.payload = _complete, product
     for bits, tile in product.operands():
         first, last = span(bits, tile)
-        if first < m.reserved_shared or last > m.reserved_shared + m.shared_bytes:
+        if not _inside(m, bits, tile):
             x.finding(
                 "out-of-bounds",
                 f"a matrix descriptor of wgmma reaches shared addresses {first:#x} to {last:#x}; "
@@ -175,6 +177,33 @@ def _operation(x: Lanes, c: int, t: int, product: Product) -> AsyncOperation | N
         op.threads = warps_text(m, product.row, product.first // 32, 4)
         _check_operands(x, op, product, c, t)
     return op
+
+
+def _inside(m: Machine, bits: int, tile: Tile) -> bool:
+    first, last = span(bits, tile)
+    return first >= m.reserved_shared and last <= m.reserved_shared + m.shared_bytes
+
+
+def _follow_all(x: Lanes, products: list[Product]) -> bool:
+    """Judge and note the bytes that products read, all at once; False, and nothing noted: one may be at fault."""
+    m = x.machine
+    assert m.races is not None
+    if not products:
+        return True
+    rows = [p.row for p in products]
+    operands: list[Operands] = []
+    for of_each in zip(*(p.operands() for p in products), strict=True):
+        tile, bits = of_each[0][1], [b for b, _ in of_each]
+        distinct = set(bits)
+        modes = {decode(b).swizzle for b in distinct}
+        if len(modes) > 1 or not all(_inside(m, b, tile) for b in distinct):
+            return False
+        operands.append(Operands(places(m, rows, bits, tile).reshape(len(rows), -1), modes.pop()))
+    reads = ProductReads(m.races, np.array(rows, np.int64), np.array([p.first for p in products], np.int64))
+    if not reads.clear(operands):
+        return False
+    reads.note(x, operands, units_of(m).wgmma)
+    return True
 
 
 def _follow(x: Lanes, c: int, t: int, product: Product) -> None:

@@ -1,0 +1,97 @@
+"""The bytes that the products of one instruction read, judged and noted together for all warpgroups of a cohort.
+
+A faultless program is the common case, and to find that nothing is at fault needs no order among products: a read is
+judged by last writes alone, and products write registers only. So all are looked at at once; if any could be at fault,
+nothing is noted, and the caller goes through the products one by one (`Transit.reads`), which words the findings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, final
+
+import numpy as np
+
+from warpsmith.simulator.check.clocks import KNOWN, PROXIED
+from warpsmith.simulator.check.columns import ORDINAL
+from warpsmith.simulator.check.shadow import TIME, agents_of, entry, times_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.simulator.check.races import RaceWatch
+    from warpsmith.simulator.check.shadow import Entries
+    from warpsmith.simulator.copy_groups import CopyGroups
+    from warpsmith.simulator.lanes import Lanes
+
+    Cells = NDArray[np.int64]
+
+__all__ = ["Operands", "ProductReads"]
+
+_WARPS = 4
+"""Of a warpgroup."""
+
+
+class Operands(NamedTuple):
+    """One operand of `i` products, in 16-byte items `[i, m]` of shared memory, read in a swizzle mode."""
+
+    items: NDArray[np.int64]
+    swizzle: str
+
+
+@final
+class ProductReads:
+    """Products of an instruction: their rows `[i]`, and the first of the 128 threads of each `[i]`."""
+
+    def __init__(self, races: RaceWatch, rows: Cells, first: Cells) -> None:
+        self.races, self.rows, self.first = races, rows, first
+
+    def clear(self, operands: list[Operands]) -> bool:
+        """Say whether no product is at fault: swizzle modes, order and proxy of whoever wrote the bytes last."""
+        races = self.races
+        if races.places < races.machine.threads // 32:  # warps share places: which read is kept depends on the order
+            return False
+        for o in operands:
+            if not races.tags.alike(o.items, o.swizzle) or not self._ordered(races.shared.writes[self._cells(o)]):
+                return False
+        return True
+
+    def note(self, x: Lanes, operands: list[Operands], groups: CopyGroups) -> None:
+        """Note the reads of each product's four warps, as members of their open groups."""
+        races, shadow = self.races, self.races.shared
+        shadow.used = True
+        warps = (self.first >> 5)[:, None] + np.arange(_WARPS)
+        agents = self.rows[:, None] * races.columns.count + races.columns.group("wgmma", 0) + warps
+        times = ORDINAL + groups.open[self.rows[:, None], 32 * warps].astype(np.int64) + 1
+        site = races.sites.of(x.op)
+        noted = entry(0, agents, site.strength, site.number) | times.astype(np.uint64) << np.uint64(TIME)
+        places = self.first // 32 % races.places
+        for o in operands:
+            cells = self._cells(o)
+            for place in sorted(set(places.tolist())):
+                mine = places == place
+                shadow.reads[cells[mine], place : place + _WARPS] = noted[mine][:, None]
+
+    def _cells(self, o: Operands) -> Cells:
+        return self.races.shared.cells(o.items * 16, 16).reshape(len(o.items), -1)
+
+    def _ordered(self, entries: Entries) -> bool:
+        """Say whether a thread of each warp knows of the writes `[i, m]` of its product's bytes, and through the proxy."""
+        new = entries != 0
+        new[:, 1:] &= entries[:, 1:] != entries[:, :-1]
+        product, at = np.nonzero(new)
+        if product.size == 0:
+            return True
+        count, clocks = self.races.columns, self.races.clocks
+        some = np.repeat(entries[product, at], _WARPS)
+        rows = np.repeat(self.rows[product], _WARPS)
+        threads = (self.first[product][:, None] + np.arange(0, 32 * _WARPS, 32)).reshape(-1)
+        other_rows, columns = np.divmod(agents_of(some), count.count)
+        times = times_of(some)
+        if not clocks.ordered(rows, threads, other_rows, columns, times, KNOWN).all():
+            return False
+        generic = columns < count.threads
+        if not generic.any():
+            return True
+        if clocks.planes <= PROXIED:
+            return False
+        return bool((~generic | clocks.ordered(rows, threads, other_rows, columns, times, PROXIED)).all())
