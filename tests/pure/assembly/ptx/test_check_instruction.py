@@ -82,3 +82,16 @@ def test_selectors_of_scale_factors_may_be_constants_and_fragments_may_not() -> 
     assert said(mnemonic, sums, four, two, *rest, version=(8, 7), arch="sm_120a") == []
     wanted = ["element 0 of `{0, 0}` is no register, which matrix fragments are held in"]
     assert said(mnemonic, sums, four, selector, *rest, version=(8, 7), arch="sm_120a") == wanted
+
+
+@pytest.mark.parametrize("value", [-1, 256])
+def test_positions_of_bit_fields_end_at_255(value: int) -> None:
+    bad, top = Immediate(str(value), value), Immediate("255", 255)
+    wanted = [f"`{value}` is outside 0 … 255"]
+    assert said("bfe.u32", "%r1", "%r2", top, top) == []
+    assert said("bfe.u32", "%r1", "%r2", bad, top) == wanted
+    assert said("bfe.s64", "%d1", "%d2", top, bad) == wanted
+    assert said("bfi.b32", "%r1", "%r2", "%r3", bad, top) == wanted
+    assert said("bfi.b64", "%d1", "%d2", "%d3", top, bad) == wanted
+    assert said("bfe.u32", "%r1", Immediate("256", 256), top, top) == []
+    assert said("bfi.b32", "%r1", Immediate("256", 256), Immediate("-1", -1), top, top) == []

@@ -14,6 +14,7 @@ from warpsmith.assembly.ptx.check.context import context
 from warpsmith.assembly.ptx.check.forms import operands_form
 from warpsmith.assembly.ptx.check.mnemonic import availability, unknown
 from warpsmith.assembly.ptx.check.operands import operand_fault
+from warpsmith.assembly.ptx.check.values import BIT_FIELDS
 from warpsmith.assembly.ptx.isa import match
 from warpsmith.assembly.ptx.isa.rules import RULES
 from warpsmith.assembly.ptx.special_registers import special_register
@@ -103,7 +104,9 @@ def _name_key(name: Name, symbol: Symbol | None) -> Hashable:
 @lru_cache(maxsize=20_000)
 def _values_matter(mnemonic: str) -> bool:
     """Say whether the verdict on `mnemonic` can depend on the value of a constant."""
-    return any(m.row.rules or any(s.choices or s.range for s in m.operands) for m in match(mnemonic))
+    return any(
+        m.row.rules or m.row.opcode in BIT_FIELDS or any(s.choices or s.range for s in m.operands) for m in match(mnemonic)
+    )
 
 
 def _complaints(instruction: Instruction, lookup: Lookup, version: tuple[int, int], arch: str) -> list[Complaint]:

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from warpsmith.assembly.ptx.tree import Immediate, Name
     from warpsmith.base.ptx_types import PtxType
 
-__all__ = ["constant_fault", "name_fault", "type_fault"]
+__all__ = ["BIT_FIELDS", "constant_fault", "name_fault", "type_fault"]
 
 _MEMBERS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 _TAKES_SPECIAL = frozenset(("mov", "cvt"))
+BIT_FIELDS = {"bfe": ("b", "c"), "bfi": ("c", "d")}
+"""Operands that name a position or a length, of which the instruction reads eight bits: ptxas takes constants to 255 only."""
 _KEEPS_RESULT = frozenset(("ld", "ldu"))
 """Opcodes whose only result may not be dropped, though elements of a vector may."""
 
@@ -28,6 +30,8 @@ def constant_fault(operand: Immediate, slot: OperandSlot, at: Context) -> str:
         return "`{}` is a constant, a register to write is wanted"
     if slot.register_only:
         return "`{}` is a constant, only a register may stand here"
+    if slot.name in BIT_FIELDS.get(at.opcode, ()) and not 0 <= operand.value <= 255:
+        return "`{}` is outside 0 … 255"
     if slot.type is None or (
         constant_agrees(slot.type, operand) and (operand.kind == "int" or slot.type.kind != "bits" or slot.type is at.own_type)
     ):
