@@ -9,6 +9,7 @@ import re
 import struct
 from typing import TYPE_CHECKING, final
 
+from warpsmith.base.errors import CapabilityError
 from warpsmith.base.printf_format import SIZES, SPEC
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Buffer", "formatted"]
 
+WIDEST = 1 << 16
+"""Most characters of one value: a GPU's buffer for the text has 1 MiB by default."""
 _NARROW = {"hh": 8, "h": 16}
 """Length modifier → bits of the int that count."""
 
@@ -55,6 +58,8 @@ def formatted(text: str, buffer: Buffer, string: Callable[[int], str]) -> str:
             given = buffer.integer(4, signed=True)
             precision = str(given) if given >= 0 else None
         digits = None if precision is None else int(precision or 0)
+        if max(int(width or 0), digits or 0) > WIDEST:
+            raise CapabilityError(f"simulator: printf of more than {WIDEST} characters for one value: {m[0]!r:.60} asks for it")
         if kind in "fFeEgGaA":
             body, padded = _floating(buffer, flags, digits, kind)
         elif kind in "cs":

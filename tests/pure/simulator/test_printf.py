@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.printf import Buffer, formatted
 
 LIBC = ctypes.CDLL(None)
@@ -74,3 +75,11 @@ def test_strings(flags: str, width: str, precision: str, value: str) -> None:
 )
 def test_the_rest(text: str, data: bytes, said: str) -> None:
     assert ours(text, data) == said
+
+
+@pytest.mark.parametrize("text", ["%999999999d", "%.2147483648d"])
+def test_widths_that_fill_the_memory_are_refused(text: str) -> None:
+    with pytest.raises(CapabilityError) as caught:
+        ours(text, struct.pack("<i", 1))
+    said = f"simulator: printf of more than 65536 characters for one value: '{text}' asks for it"
+    assert str(caught.value) == said
