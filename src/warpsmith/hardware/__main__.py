@@ -3,7 +3,7 @@
     python -m warpsmith.hardware capture --out OUT [--cubins DIR] [--arch sm_90a] [--only NAME …]
     python -m warpsmith.hardware replay FOLDER [--only NAME …] [--record]
     python -m warpsmith.hardware table FOLDER
-    python -m warpsmith.hardware coverage
+    python -m warpsmith.hardware coverage FOLDER
 
 `capture` runs on a machine with the GPU. It compiles what DIR lacks, if ptxas is there, and writes a file and a report for
 each capture into OUT. `replay` compares the files of a folder with the simulator, without a GPU; it exits with 1 if anything
@@ -83,8 +83,8 @@ def _table(given: argparse.Namespace) -> int:
     return 0
 
 
-def _coverage(_: argparse.Namespace) -> int:
-    sys.stdout.write(listing())
+def _coverage(given: argparse.Namespace) -> int:
+    sys.stdout.write(listing(given.folder))
     return 0
 
 
@@ -107,6 +107,7 @@ def main(arguments: list[str] | None = None) -> int:
     p.add_argument("folder", type=Path)
     p.set_defaults(action=_table)
     p = commands.add_parser("coverage", help="print the forms that no capture executes")
+    p.add_argument("folder", type=Path)
     p.set_defaults(action=_coverage)
     given = parser.parse_args(arguments)
     try:
