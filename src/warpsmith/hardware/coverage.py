@@ -52,10 +52,8 @@ REASONS: tuple[tuple[str, str], ...] = (
 """Pattern of a mnemonic -> why no capture executes it."""
 
 
-_LOST = (
-    "in a program that is not in the capture: next to sums of halves in shared memory, which ptxas takes from the wrong word, "
-    "or not built"
-)
+_LOST = "in a program left out: sums of halves in shared memory beside it, which ptxas takes from the wrong word"
+_NOT_BUILT = "in a program with `membar.proxy.async`, which ptxas 13.0 rejects and 13.5 compiles"
 
 
 def executable_forms(arch: str = ARCH) -> dict[str, list[Match]]:
@@ -102,7 +100,9 @@ def reason(m: Match) -> str:
     if newest > VERSION:
         return f"spelled in PTX {newest[0]}.{newest[1]}, newer than the captured programs ({VERSION[0]}.{VERSION[1]})"
     why = next((why for pattern, why in REASONS if re.match(pattern, m.mnemonic)), "")
-    return why or (_LOST if m.mnemonic in _planned() else "")
+    if why or m.mnemonic not in _planned():
+        return why
+    return _LOST if m.row.opcode in ("atom", "red") else _NOT_BUILT
 
 
 def uncaptured(folder: Path, arch: str = ARCH) -> dict[str, list[str]]:
