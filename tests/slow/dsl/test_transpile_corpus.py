@@ -16,7 +16,8 @@ from warpsmith.dsl.kernel import Kernel
 from warpsmith.toolchain import compile_ptx
 
 # ptxas wants debug sections for `.target debug`, and a transpiled kernel has none
-FILES = [p for p in ALL_FILES if ".debug." not in p.name]
+FILES = [p for p in ALL_FILES if ".debug." not in p.name and p.name != "refused.sm_90.relocatable.ptx"]
+"""The last one launches a kernel by the address of another; a kernel written in Python is a module of its own."""
 
 
 def alone(text: str, kernel: str) -> str:
