@@ -72,6 +72,12 @@ def _is_product(op: Operation) -> bool:
     return op.text.startswith("wgmma.mma_async")
 
 
+def _position(op: Operation) -> tuple[str, int, int, str]:
+    """Key that puts operations in the order of their source, whatever order a set gives them in."""
+    place = op.place
+    return (place.file, place.line, place.column, op.text) if place is not None else ("", 0, 0, op.text)
+
+
 def _fragment(op: Operation) -> frozenset[Cell]:
     """Return the registers that hold A; empty when A lies behind a descriptor."""
     a = op.operands[1]
@@ -231,7 +237,7 @@ def _follow(state: State, events: tuple[Event, ...]) -> tuple[State, tuple[Fault
                 changed.add(op)
         elif _is_product(op):
             used = op.writes() | _fragment(op)
-            writer = next((w for w in changed if used & w.writes()), None)
+            writer = max((w for w in changed if used & w.writes()), key=_position, default=None)
             if writer is not None:
                 message = f"`{op.text}` uses registers that `{writer.text}` changed, with no wgmma.fence in between"
                 faults.append(Fault(op, writer, message, _FENCE))
