@@ -24,10 +24,12 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import final
 
-__all__ = ["DEPTH", "KINDS", "SHIFTS", "Field", "InstructionDescriptor", "decode", "encode", "fields_of", "shape_problem"]
+__all__ = [
+    "DEPTH", "KINDS", "SHIFTS", "TYPES", "Field", "InstructionDescriptor", "decode", "encode", "fields_of", "shape_problem",
+]  # fmt: skip
 
 _NARROW = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
-_TYPES: dict[str, tuple[dict[int, str], dict[int, str]]] = {
+TYPES: dict[str, tuple[dict[int, str], dict[int, str]]] = {
     "f16": ({0: "f16", 1: "f32"}, {0: "f16", 1: "bf16"}),
     "tf32": ({1: "f32"}, {2: "tf32"}),
     "f8f6f4": ({0: "f16", 1: "f32"}, _NARROW),
@@ -37,7 +39,7 @@ _TYPES: dict[str, tuple[dict[int, str], dict[int, str]]] = {
     "mxf4nvf4": ({}, {1: "e2m1"}),
 }
 """Kind -> types of D, and of A and B, by their numbers."""
-KINDS = tuple(_TYPES)
+KINDS = tuple(TYPES)
 DEPTH = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}
 """Kind -> K of a dense product; a sparse one has twice that."""
 SHIFTS = (0, 8, 16, 32)
@@ -78,6 +80,11 @@ class InstructionDescriptor:
     def k(self) -> int:
         """The depth of the product."""
         return 96 if self.k96 else DEPTH[self.kind] * (2 if self.sparse else 1)
+
+    @property
+    def packed(self) -> bool:
+        """Whether two elements share a byte."""
+        return self.kind in ("mxf4", "mxf4nvf4")
 
 
 @final
@@ -122,7 +129,7 @@ def _texts(types: dict[int, str]) -> tuple[tuple[int, str], ...]:
 @lru_cache
 def fields_of(kind: str) -> tuple[Field, ...]:
     """Return the fields of a kind, lowest first; together they own each of the 32 bits once."""
-    d, ab = _TYPES[kind]
+    d, ab = TYPES[kind]
     scaled, four = kind.startswith("mx"), kind in ("mxf4", "mxf4nvf4")
     middle = [
         Field(6, 1, "reserved", ""),
@@ -193,7 +200,7 @@ def encode(d: InstructionDescriptor) -> int:
 @lru_cache(maxsize=1024)
 def decode(bits: int, kind: str) -> InstructionDescriptor:
     """Return the fields of a 32-bit descriptor; raise `ValueError` for reserved bits and numbers without meaning."""
-    if kind not in _TYPES:
+    if kind not in TYPES:
         raise ValueError(f"kind is one of {', '.join(KINDS)}, not {kind!r}")
     values: dict[str, object] = {"kind": kind, "d": "f32"}
     for f in fields_of(kind):

@@ -19,7 +19,7 @@ from warpsmith.simulator.tensor_sparsity import metadata_columns, stored_columns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from warpsmith.simulator.instruction_descriptor import InstructionDescriptor
+    from warpsmith.base.instruction_descriptor import InstructionDescriptor
     from warpsmith.simulator.machine import Machine
     from warpsmith.simulator.tensor_memory import TensorMemory
 
