@@ -14,6 +14,7 @@ from warpsmith.assembly.ptx import parse
 from warpsmith.toolchain import find_tool
 
 COMPARED = (".text", ".nv.info", ".nv.constant", ".nv.global", ".nv.shared", ".debug_info", ".debug_abbrev", ".debug_loc")
+TRIES = 40  # where ptxas makes two codes equally often, a text misses the other's code once in 2^40
 
 
 def assemble(text: str, folder: Path, name: str) -> dict[str, bytes]:
@@ -36,9 +37,14 @@ def test_equal_sections(path: Path, tmp_path: Path) -> None:
     text = text_of(path)
     before = assemble(text, tmp_path, "before")
     after = assemble(str(parse(text, path.name)), tmp_path, "after")
-    compared = [name for name in before if name.startswith(COMPARED)]
-    assert any(name.startswith(".text.") for name in compared)
+    assert any(name.startswith(".text.") for name in before)
     # the copy of the PTX text in debug builds is named by a hash of it
     assert {n for n in before if "ptx_txt" not in n} == {n for n in after if "ptx_txt" not in n}
-    for name in compared:
-        assert after[name] == before[name], name
+    if differing(before, after):
+        # of a few programs (cute/hopper) ptxas makes one of several codes, by the addresses its process happens to get
+        again = (assemble(text, tmp_path, f"before{n}") for n in range(TRIES))
+        assert any(not differing(other, after) for other in again), differing(before, after)
+
+
+def differing(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
+    return [name for name in before if name.startswith(COMPARED) and after.get(name) != before[name]]
