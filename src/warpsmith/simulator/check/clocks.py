@@ -2,9 +2,9 @@
 
 Time is one counter for the launch; it moves with every release, so that what a thread does after a release has a later
 time than what it released. A vector has a *column* for every thread of a CTA, and for everything else that writes memory
-there (see `check.columns`): the time up to which the holder knows what that column has done. Vectors have up to three
-planes: `KNOWN`; `OBSERVED`, what relaxed reads have shown besides, which a fence turns into knowledge; and `PROXIED`, what
-the asynchronous proxy may rely on.
+there (see `check.columns`): the time up to which the holder knows what that column has done. Vectors have up to four
+planes: `KNOWN`; `OBSERVED`, what relaxed reads have shown besides, which a fence turns into knowledge; and from `PROXIED`
+on, what the asynchronous proxy may rely on: one plane, or two where fences of shared and of global memory differ.
 
 Threads that know the same share a vector: `base` names its slot. Threads that learn something move to another slot
 together. What a thread has done itself it always knows, so a slot does not say it.
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     Mask = NDArray[np.bool_]
@@ -82,8 +84,8 @@ class Clocks:
         """Time at which the CTA of a row began."""
         self.floor = np.zeros(rows, np.int64)
         """Time of the last barrier of all threads of a row: what threads did until then, every thread there knows."""
-        self.fenced = np.zeros((rows, threads), np.uint32)
-        """Time up to which a thread has fenced its own accesses towards the asynchronous proxy."""
+        self.fenced = np.zeros((max(planes - PROXIED, 0), rows, threads), np.uint32)
+        """For each plane from `PROXIED` on: time up to which a thread has fenced its own accesses to that memory."""
         self._free: list[int] = []
 
     def begin(self, row: int) -> None:
@@ -93,7 +95,7 @@ class Clocks:
         self.known[row] = 0
         self.base[row] = row
         self.birth[row] = self.floor[row] = self.now
-        self.fenced[row] = 0
+        self.fenced[:, row] = 0
         self.now += 1
 
     # --- telling and learning -------------------------------------------------------------------------------------
@@ -103,8 +105,8 @@ class Clocks:
         vector = self._joined(row, lanes)
         vector[:PROXIED, : self.threads][:, lanes] = self.now
         if self.planes > PROXIED:
-            own = vector[PROXIED, : self.threads]
-            own[lanes] = np.maximum(own[lanes], self.fenced[row][lanes])
+            own = vector[PROXIED:, : self.threads]
+            own[:, lanes] = np.maximum(own[:, lanes], self.fenced[:, row][:, lanes])
         self.now += 1
         return Message({**self._others(row, lanes), row: vector})
 
@@ -114,7 +116,7 @@ class Clocks:
         vector = self.known[slot].copy()
         vector[:PROXIED, thread] = time
         if self.planes > PROXIED:
-            vector[PROXIED, thread] = min(time, int(self.fenced[row, thread]))
+            vector[PROXIED:, thread] = np.minimum(time, self.fenced[:, row, thread])
         return Message({**self.foreign.get(slot, {}), row: vector})
 
     def acquire(self, row: int, lanes: Mask, message: Message) -> None:
@@ -138,10 +140,11 @@ class Clocks:
             if others:
                 self._learn(target, others)
 
-    def proxy_fence(self, row: int, lanes: Mask) -> None:
+    def proxy_fence(self, row: int, lanes: Mask, planes: Iterable[int] = (PROXIED,)) -> None:
         """Let the asynchronous proxy rely on all that threads of a row know and have done (`fence.proxy.async`)."""
-        self.fenced[row][lanes] = self.now
-        self._raise(row, lanes, KNOWN, PROXIED)
+        for plane in planes:
+            self.fenced[plane - PROXIED, row][lanes] = self.now
+            self._raise(row, lanes, KNOWN, plane)
         self.now += 1
 
     def fence(self, row: int, lanes: Mask) -> None:
@@ -179,8 +182,8 @@ class Clocks:
                     self.foreign[row] = others
         vectors[:, :PROXIED, : self.threads] = self.now
         if self.planes > PROXIED:
-            own = vectors[:, PROXIED, : self.threads]
-            np.maximum(own, self.fenced[rows], out=own)
+            own = vectors[:, PROXIED:, : self.threads]
+            np.maximum(own, self.fenced[:, rows].swapaxes(0, 1), out=own)
         self.known[rows] = vectors
         self.base[rows] = rows[:, None]
         self.floor[rows] = self.now
@@ -218,8 +221,9 @@ class Clocks:
         each = np.arange(rows.size)[:, None]
         for plane in range(min(self.planes, PROXIED)):
             vectors[each, plane, threads] = self.now
-        if self.planes > PROXIED:
-            vectors[each, PROXIED, threads] = np.maximum(vectors[each, PROXIED, threads], self.fenced[rows[:, None], threads])
+        for plane in range(PROXIED, self.planes):
+            fenced = self.fenced[plane - PROXIED][rows[:, None], threads]
+            vectors[each, plane, threads] = np.maximum(vectors[each, plane, threads], fenced)
         self.known[slots] = vectors
         self.base[rows[:, None], threads] = slots[:, None]
         self.now += 1
@@ -264,10 +268,9 @@ class Clocks:
         slots = self.base[rows, threads]
         same = other_rows == rows
         plane = min(plane, self.planes - 1)
-        if plane != PROXIED:
-            mine = times > self.birth[rows]
-        else:
-            mine = (times > self.birth[rows]) & (self.fenced[rows, np.minimum(threads, self.threads - 1)] >= times)
+        mine = times > self.birth[rows]
+        if plane >= PROXIED:
+            mine &= self.fenced[plane - PROXIED, rows, np.minimum(threads, self.threads - 1)] >= times
         out = same & (((columns == threads) & mine) | (self.known[slots, plane, columns] >= times))
         if not self.foreign:
             return out

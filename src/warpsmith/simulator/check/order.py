@@ -211,10 +211,10 @@ class Order:
     def fence(self, x: Lanes, mnemonic: str) -> None:
         """Note a fence: a fence of the generic proxy ends an acquire pattern and begins a release pattern."""
         words = mnemonic.split(".")
-        if words[:2] == ["fence", "proxy"]:
-            if words[2].startswith("async"):
+        if words[1] == "proxy":
+            if planes := self.races.proxies.planes(mnemonic):
                 for row, mine in self._rows(x, x.active()):
-                    self.clocks.proxy_fence(row, mine)
+                    self.clocks.proxy_fence(row, mine, planes)
             return
         if words[0] != "membar" and words[1] not in _FENCES:
             return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from warpsmith.simulator.check.clocks import KNOWN, PROXIED
+from warpsmith.simulator.check.clocks import KNOWN
 from warpsmith.simulator.check.columns import ORDINAL
 from warpsmith.simulator.check.shadow import TIME, agents_of, entry, times_of
 
@@ -92,6 +92,7 @@ class ProductReads:
         generic = columns < count.threads
         if not generic.any():
             return True
-        if clocks.planes <= PROXIED:
+        plane = self.races.proxies.of["shared"]
+        if plane is None:
             return False
-        return bool((~generic | clocks.ordered(rows, threads, other_rows, columns, times, PROXIED)).all())
+        return bool((~generic | clocks.ordered(rows, threads, other_rows, columns, times, plane)).all())

@@ -14,6 +14,7 @@ import numpy as np
 from warpsmith.base.findings import Related
 from warpsmith.simulator.check.clocks import KNOWN, OBSERVED, Clocks
 from warpsmith.simulator.check.columns import ORDINAL, Columns
+from warpsmith.simulator.check.proxies import ProxyPlanes
 from warpsmith.simulator.check.shadow import AGENT, AGENTS, STRENGTH, TIME, Shadow, agents_of, entry, note_last_two, times_of
 from warpsmith.simulator.check.sites import Sites, cell_size, operations_of, orders_through_memory
 from warpsmith.simulator.check.swizzle_tags import SwizzleTags
@@ -61,11 +62,11 @@ class RaceWatch:
 
     def __init__(self, machine: Machine, program: Program) -> None:
         self.machine = machine
-        opcodes = {op.opcode for op in operations_of(program)}
-        self.columns = Columns(machine.threads, opcodes)
+        self.columns = Columns(machine.threads, {op.opcode for op in operations_of(program)})
         self.through_memory = orders_through_memory(program)
-        proxies = any(op.text.startswith("fence.proxy.async") for op in operations_of(program))
-        self.clocks = Clocks(machine.rows, machine.threads, self.columns.count, 3 if proxies else 1 + self.through_memory)
+        self.proxies = ProxyPlanes(op.text for op in operations_of(program))
+        planes = self.proxies.count or 1 + self.through_memory
+        self.clocks = Clocks(machine.rows, machine.threads, self.columns.count, planes)
         self.sites = Sites()
         self.places = machine.threads // 32
         """Places for the reads of warps in a cell of shared memory; fewer than warps where memory is short."""

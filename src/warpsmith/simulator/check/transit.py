@@ -190,14 +190,14 @@ class Transit:
             if not written or not who.proxied or not generic.any():
                 continue
             fenced = ~generic
-            if self.clocks.planes > PROXIED:
-                fenced |= self.clocks.ordered(rows, threads, other_rows, columns, times, PROXIED)
+            if (plane := self.races.proxies.of[shadow.space.name]) is not None:
+                fenced |= self.clocks.ordered(rows, threads, other_rows, columns, times, plane)
             if not (missing := known & ~fenced).any():
                 continue
             other, name = self.races.party(int(some[missing][0]))
             text = (
                 f"`{x.op.text}` {verb} {shadow.space.name} memory through the asynchronous proxy, which {name} has written "
-                "through the generic one, and no fence.proxy.async stands between"
+                f"through the generic one, and no fence.proxy.async of {shadow.space.name} memory stands between"
             )
             self._say(x, who, "missing-proxy-fence", text, other, name)
 

@@ -34,6 +34,12 @@ WORDS = np.arange(512, dtype=np.uint32)
 A, B = (np.arange(n * 64).reshape(n, 64).astype(ml_dtypes.bfloat16) % 7 for n in (64, 8))
 
 
+def stored_tiles() -> tuple[Any, ...]:
+    """Return a tensor map of twelve rows, the rows, and room for the sums."""
+    y = np.where(np.arange(384) // 128 == 1, 7, 0).astype(np.uint32).reshape(12, 32)
+    return TensorMap(y, box=(4, 32)), y, zeros(128)
+
+
 def tile_of(matrix: Any) -> Any:
     return TensorMap(matrix, box=(len(matrix), 64), swizzle="128B")
 
@@ -71,6 +77,7 @@ LAUNCHES = {
     "epilogue": Launch(
         1, 128, lambda: (np.where(np.arange(256) < 128, 0, 7).astype(np.uint32), zeros(128)), 2 * WORDS[:128] + 15
     ),
+    "tensor_store": Launch(1, 128, stored_tiles, 3 * WORDS[:128] + 24),
     "peer": Launch(2, 32, lambda: (WORDS[:64].copy(), zeros(64)), np.roll(WORDS[:64], 32) + 1),
     "tensor": Launch(1, 128, lambda: (np.zeros(256, np.float32),), np.full(256, 48, np.float32)),
     "tile_product": Launch(1, 128, lambda: (tile_of(A), tile_of(B), np.zeros(512, np.float32)), FRAGMENTS),
@@ -130,6 +137,10 @@ SUMS = " shfl.sync.bfly.b32 %r4, %r2, %r3, 31, 0xffffffff;\n"
 PROXY = " fence.proxy.async.shared::cta;\n"
 TILE = " cp.async.bulk.global.shared::cta"
 ADDED = " cp.reduce.async.bulk"
+BOX, BOX_ADDED = " cp.async.bulk.tensor.2d.global", " cp.reduce.async.bulk.tensor"
+BOX_LOADED = (
+    " cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r7], [%rd0, {0, 8}], [full];\n"
+)
 SECOND = COMMIT + " wgmma.mma_async"
 
 MUTANTS = [
@@ -213,6 +224,18 @@ MUTANTS = [
     Mutant("empty-commit", "epilogue", "the group is not closed before its source is reused", " cp.async.bulk.commit_group;\n cp.async.bulk.wait_group.read", " cp.async.bulk.wait_group.read", " cp.async.bulk.wait_group.read 0;"),
     Mutant("empty-commit", "epilogue", "another thread closes the group", " cp.async.bulk.commit_group;\n cp.async.bulk.wait_group.read 0;\nFIRST:\n", "FIRST:\n @%p1 bra CLOSED;\n cp.async.bulk.commit_group;\nCLOSED:\n cp.async.bulk.wait_group.read 0;\n", " cp.async.bulk.commit_group;"),
     Mutant("empty-commit", "epilogue", "the sum is not committed", " cp.async.bulk.commit_group;\n cp.async.bulk.wait_group 0", " cp.async.bulk.wait_group 0", " cp.async.bulk.wait_group 0;"),
+    Mutant("missing-proxy-fence", "tensor_store", "no fence before a tensor store", PROXY + " bar.sync 0", " bar.sync 0", BOX),
+    Mutant("missing-proxy-fence", "tensor_store", "no fence before a tensor reduction", PROXY + " bar.sync 2", " bar.sync 2", BOX_ADDED),
+    Mutant("missing-proxy-fence", "tensor_store", "no fence before a tensor load of what threads stored", " fence.proxy.async.global;\n", "", BOX_LOADED),
+    Mutant("missing-proxy-fence", "tensor_store", "a fence of shared memory before a tensor load of what threads stored to global memory", " fence.proxy.async.global;\n", PROXY, BOX_LOADED),
+    Mutant("missing-proxy-fence", "tensor_store", "a fence of global memory before a tensor store", PROXY + " bar.sync 0", " fence.proxy.async.global;\n bar.sync 0", BOX),
+    Mutant("async-overwrite", "tensor_store", "the source of a tensor store is written before it has been read", " cp.async.bulk.wait_group.read 0;\n", "", " st.shared.u32 [%r2], %r4;\n" + PROXY + " bar.sync 2"),
+    Mutant("async-overwrite", "tensor_store", "threads write where a tensor store is on its way", "FIRST:\n bar.sync 1;\n", "FIRST:\n bar.sync 1;\n st.global.u32 [%rd5], %r1;\n", " st.global.u32 [%rd5], %r1;"),
+    Mutant("async-overwrite", "tensor_store", "threads write what a tensor load has yet to read", "LOADED:\n", "LOADED:\n st.global.u32 [%rd5+1024], %r1;\n", " st.global.u32 [%rd5+1024], %r1;"),
+    Mutant("async-read-before-complete", "tensor_store", "the tile is read before it is there", " cp.async.bulk.wait_group 0;", " cp.async.bulk.wait_group.read 0;", " ld.global.u32 %r5"),
+    Mutant("async-read-before-complete", "tensor_store", "the sums of a tensor reduction are read before they are there", " cp.async.bulk.wait_group 0;", " cp.async.bulk.wait_group 1;", " ld.global.u32 %r6"),
+    Mutant("async-read-before-complete", "tensor_store", "only the thread that stored the tile has waited", " bar.sync 3;\n", "", " ld.global.u32 %r5"),
+    Mutant("async-read-before-complete", "tensor_store", "a tensor load of rows that a tensor store has yet to write", "FIRST:\n bar.sync 1;\n", "FIRST:\n bar.sync 1;\n mov.u32 %r7, back;\n @!%p1 bra EARLY;\n mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [full], 512;\n" + BOX_LOADED.replace("8}", "0}") + "EARLY:\n", BOX_LOADED.replace("8}", "0}").rstrip()),
     Mutant("setmaxnreg-budget", "product", "raised to fewer registers", FENCE, " setmaxnreg.dec.sync.aligned.u32 80;\n setmaxnreg.inc.sync.aligned.u32 40;\n" + FENCE, " setmaxnreg.inc"),
     Mutant("setmaxnreg-budget", "product", "lowered to more registers", FENCE, " setmaxnreg.dec.sync.aligned.u32 40;\n setmaxnreg.dec.sync.aligned.u32 80;\n" + FENCE, " setmaxnreg.dec.sync.aligned.u32 80;"),
     Mutant("setmaxnreg-budget", "product", "lowered by one warp of four", FENCE, " setp.gt.u32 %p2, %r1, 31;\n @%p2 bra KEEP;\n setmaxnreg.dec.sync.aligned.u32 40;\nKEEP:\n" + FENCE, " setmaxnreg.dec"),

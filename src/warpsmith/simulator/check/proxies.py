@@ -1,0 +1,50 @@
+"""Which fences of the asynchronous proxy cover which memory (PTX ISA 9.7.15.4).
+
+A fence with a state space orders "only operations performed on objects in the state space specified", one without orders
+all. A program whose fences all cover the same needs one plane of the clocks, others one for each kind of memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from warpsmith.simulator.check.clocks import PROXIED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["ProxyPlanes"]
+
+_BOTH = frozenset(("shared", "global"))
+
+
+@final
+class ProxyPlanes:
+    """The planes of the clocks that hold what the asynchronous proxy may rely on, by kind of memory."""
+
+    def __init__(self, mnemonics: Iterable[str]) -> None:
+        kinds = {c for m in mnemonics if (c := _covered(m))}
+        self.count = PROXIED + len(kinds if len(kinds) < 2 else _BOTH) if kinds else 0
+        """Planes of the clocks; 0: no fence asks for any."""
+        planes: dict[str, int | None] = {"shared": None, "global": None}
+        for name in planes:
+            if any(name in c for c in kinds):
+                planes[name] = PROXIED + (len(kinds) > 1 and name == "global")
+        self.of = planes
+        """By name of the space: its plane, None where no fence covers it."""
+
+    def planes(self, mnemonic: str) -> tuple[int, ...]:
+        """Return the planes that a fence raises; none where it is no fence of the asynchronous proxy."""
+        return tuple({plane for name in sorted(_covered(mnemonic)) if (plane := self.of[name]) is not None})
+
+
+def _covered(mnemonic: str) -> frozenset[str]:
+    """Return the kinds of memory that an instruction fences towards the asynchronous proxy."""
+    words = mnemonic.split(".")
+    if words[0] not in ("fence", "membar") or words[1:2] != ["proxy"] or not words[2].startswith("async"):
+        return frozenset()
+    if words[-2].endswith("::read"):  # orders reads alone, which no copy asks a fence for
+        return frozenset()
+    if "global" in words:
+        return frozenset(("global",))
+    return frozenset(("shared",)) if any("shared::" in w for w in words) else _BOTH
