@@ -28,8 +28,8 @@ class Callee(Protocol):
     """Launches that were prepared, by the kinds of their arguments."""
     latest: dict[Any, Any]
     """The latest of them, by keywords and count."""
-    quick: Any
-    """The latest one without keywords, where its library can check tensors by itself; else None."""
+    quick: dict[tuple[Any, ...], Any]
+    """(count, *keywords) of a call -> the latest of them as one function, where its library can check tensors by itself."""
     operators: dict[Any, Any]
     """Operators of torch and foreign functions of XLA, by their keywords."""
     number: int

@@ -10,7 +10,7 @@ from warpsmith.assembly.ptx.module import Module
 from warpsmith.base.arch import first_ptx_version, parse_arch
 from warpsmith.base.errors import InputError
 from warpsmith.base.tile import Tile
-from warpsmith.dsl import call, launching, rooms
+from warpsmith.dsl import call, rooms
 from warpsmith.dsl.arch import resolve_arch
 from warpsmith.dsl.binding import frozen
 from warpsmith.dsl.build import Built, build
@@ -47,8 +47,8 @@ class Kernel:
         """Launches on a GPU that were prepared, by the kinds of their arguments."""
         self.latest: dict[Any, Any] = {}
         """The latest of them, by keywords and count."""
-        self.quick: Any = None
-        """The latest of them without keywords, where its library can check tensors by itself."""
+        self.quick: dict[tuple[Any, ...], Any] = {}
+        """(count, *keywords) of a call -> the latest of them as one function, where its library can check tensors by itself."""
         self.operators: dict[Any, Any] = {}
         """Operators of torch and foreign functions of XLA, by their keywords."""
         self.number = remember(self)
@@ -193,9 +193,9 @@ class Kernel:
         """
         if is_compiling():
             return call_operator(self, tensors, template)
-        quick = self.quick
-        if quick is not None and not template and len(tensors) == quick.given and quick.same(*tensors):
-            return launching.launch_again(self, quick, tensors)
+        quick = self.quick.get((len(tensors), *template))
+        if quick is not None and (outputs := quick(tensors, template)) is not None:
+            return outputs
         return call.call(self, tensors, template)
 
     def simulate(self, *tensors: object, **options: object) -> SimulationResult:

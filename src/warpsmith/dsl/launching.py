@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from warpsmith.dsl.binding import Callee
     from warpsmith.dsl.build import Built
 
-__all__ = ["launch", "launch_again", "map_fields", "prepare"]
+__all__ = ["launch", "map_fields", "prepare"]
 
 _PLANS_KEPT = 4096
 """Kinds of arguments of one kernel that are remembered."""
@@ -43,10 +43,12 @@ class Prepared(NamedTuple):
     """A tensor may be watched by automatic differentiation."""
     arrays: Any
     """The adapter of the library."""
-    given: int
-    """Tensors of the call."""
     same: Callable[..., bool] | None
     """Says of arrays whether they are of the kinds this was prepared for, but for the low bits of addresses, which are zero."""
+    straight: Callable[[Sequence[str]], Any] | None
+    """Makes the one function that does a whole call with these keywords."""
+    made: dict[tuple[str, ...], Any]
+    """What it has made."""
 
 
 def launch(kernel: Callee, arrays: Any, tensors: tuple[Any, ...], keywords: dict[str, Any], *, recorded: bool = False) -> Any:
@@ -68,7 +70,7 @@ def launch(kernel: Callee, arrays: Any, tensors: tuple[Any, ...], keywords: dict
             return call_operator(kernel, tensors, keywords)
         entry, addresses = found
         kernel.latest[latest] = entry
-        kernel.quick = entry if call is NO_KEYWORDS and entry.same is not None and not entry.built.shared_out else None
+        _keep_straight(kernel, entry, (len(tensors), *keywords), call)
     if entry.recorded and recorded and arrays.recording(tensors):
         return call_operator(kernel, tensors, keywords)
     if call.stream is None:
@@ -79,6 +81,18 @@ def launch(kernel: Callee, arrays: Any, tensors: tuple[Any, ...], keywords: dict
     return _run(entry, tensors, addresses, stream, call.values)
 
 
+def _keep_straight(kernel: Callee, entry: Prepared, key: tuple[Any, ...], call: Keywords) -> None:
+    """Keep the straight call of the latest launch with this count and keywords; none for keywords that a launch depends on."""
+    keywords = key[1:]
+    plain = tuple(n for n in keywords if n != "stream") == call.names and not (call.rest or call.arrays)
+    if entry.straight is None or not plain:
+        kernel.quick.pop(key, None)
+        return
+    if keywords not in entry.made:
+        entry.made[keywords] = entry.straight(keywords)
+    kernel.quick[key] = entry.made[keywords]
+
+
 def _run(entry: Prepared, tensors: tuple[Any, ...], addresses: list[int], stream: int, values: Sequence[Any]) -> Any:
     outputs: Any = tensors[entry.inputs :]
     if entry.allocators:
@@ -86,15 +100,6 @@ def _run(entry: Prepared, tensors: tuple[Any, ...], addresses: list[int], stream
         addresses[entry.inputs : entry.inputs] = [entry.arrays.address(o) for o in outputs]
     entry.run(addresses, stream, values)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-
-def launch_again(kernel: Callee, entry: Prepared, tensors: tuple[Any, ...]) -> Any:
-    """Launch on tensors of the kinds that `entry` was prepared for, without keywords."""
-    arrays = entry.arrays
-    low, addresses = arrays.addresses(tensors)
-    if low or (entry.recorded and arrays.recording(tensors)) or entry.built.shared_out:
-        return launch(kernel, arrays, tensors, {}, recorded=True)
-    return _run(entry, tensors, addresses, arrays.stream(entry.device, tensors), ())
 
 
 def _find(
@@ -115,7 +120,7 @@ def _find(
         if len(kernel.plans) >= _PLANS_KEPT:
             kernel.plans.clear()
             kernel.latest.clear()
-            kernel.quick = None
+            kernel.quick.clear()
         entry = kernel.plans[key] = _prepare(kernel, arrays, tensors, call)
     return entry, addresses
 
@@ -162,20 +167,28 @@ def _prepare(kernel: Callee, arrays: Any, tensors: Sequence[Any], call: Keywords
     facts = [_facts(kernel, arrays, n, t) for n, t in zip(kernel.tensor_names, tensors, strict=False)]
     extra = {n: _facts(kernel, arrays, n, v) for n, v in call.arrays.items()}
     plan, built, env, text = prepare(kernel, facts, extra, call)
+    run, device = plan.run, plan.context.device
     allocators: tuple[Callable[[], Any], ...] = ()
     if len(tensors) == kernel.input_count:
         allocators = tuple(
-            arrays.allocator(t.resolve_shape(env), element_name(t.dtype), plan.context.device, t.layout is Layout.COL)
+            arrays.allocator(t.resolve_shape(env), element_name(t.dtype), device, t.layout is Layout.COL)
             for t in kernel.configuration.out_specs
         )
-    run = plan.run
     if (folder := rooms.launch("dump").dump_folder()) is not None:
         run = _dumping(kernel, plan, facts, folder)
     recorded = any(getattr(t, "requires_grad", False) for t in tensors)
     same = (
         arrays.guard((*tensors, *call.arrays.values())) if all(f.address % 16 == 0 for f in (*facts, *extra.values())) else None
     )
-    return Prepared(run, allocators, plan.context.device, kernel.input_count, built, text, recorded, arrays, len(tensors), same)
+    straight: Callable[[Sequence[str]], Any] | None = None
+    if same is not None and run == plan.run and not call.arrays:
+        room, given = rooms.launch("straight"), len(tensors)
+        outputs, code = room.Outputs(kernel.input_count, allocators), arrays.code(device)
+
+        def straight(names: Sequence[str]) -> Any:
+            return room.straight_call(plan, built, given, outputs, names, code, same, recorded=recorded)
+
+    return Prepared(run, allocators, device, kernel.input_count, built, text, recorded, arrays, same, straight, {})
 
 
 def _dumping(

@@ -53,7 +53,8 @@ class Arrays(Protocol):
     def guard(self, arrays: Sequence[Any]) -> Callable[..., bool] | None:
         """Return a function that says whether arrays are of the same kinds as these (aligned addresses apart); None for none.
 
-        With one there is `.addresses(arrays)`, which returns their lowest four bits or'ed, and the addresses.
+        With one there are `.addresses(arrays)`, which returns their lowest four bits or'ed and the addresses, and
+        `.code(device)`, an `ArrayCode`.
         """
         ...
 

@@ -74,8 +74,8 @@ class Plan:
     """One kernel with one launch shape and kinds of arguments on one device."""
 
     __slots__ = (
-        "_arguments", "_constants", "_function", "_launch", "_maps", "_numbers", "_offsets", "_pack", "_pool", "_size",
-        "context", "describe", "dumped", "function", "shape", "values",
+        "_arguments", "_constants", "_offsets", "_size", "context", "describe", "dumped", "function", "launch", "launchable",
+        "maps", "numbers", "pack", "pool", "shape", "values",
     )  # fmt: skip
 
     def __init__(
@@ -89,10 +89,11 @@ class Plan:
         self.values: Sequence[Any] = ()
         """Values of the latest launch."""
         self._arguments = tuple(arguments)
-        self._pack = Struct(f"<{tensors}Q").pack_into
+        self.pack = Struct(f"<{tensors}Q").pack_into
         self._lay_out(8 * tensors)
-        self._launch, self._function = context.driver.launch, context.driver.launchable(function.handle)
-        self._pool: list[_Block] = []
+        self.launch, self.launchable = context.driver.launch, context.driver.launchable(function.handle)
+        self.pool: list[_Block] = []
+        """Blocks that no launch uses."""
         before = context.enter()
         try:
             function.allow(shape.dynamic_shared, shape.cluster[0] * shape.cluster[1] * shape.cluster[2])
@@ -103,8 +104,8 @@ class Plan:
 
     def _lay_out(self, top: int) -> None:
         self._offsets: list[int] = []
-        self._maps: list[tuple[int, int, MapArgument, dict[int, bytes]]] = []
-        self._numbers: list[tuple[int, NumberArgument]] = []
+        self.maps: list[tuple[int, int, MapArgument, dict[int, bytes]]] = []
+        self.numbers: list[tuple[int, NumberArgument]] = []
         self._constants: list[tuple[int, bytes]] = []
         for a in self._arguments:
             if isinstance(a, PointerArgument):
@@ -114,33 +115,35 @@ class Plan:
             top = -(-top // _ALIGN) * _ALIGN if size >= _ALIGN else -(-top // 16) * 16
             self._offsets.append(top)
             if isinstance(a, MapArgument):
-                self._maps.append((len(self._maps), top, a, {}))
+                self.maps.append((len(self.maps), top, a, {}))
             elif isinstance(a, NumberArgument):
-                self._numbers.append((top, a))
+                self.numbers.append((top, a))
             else:
                 self._constants.append((top, a))
             top += size
         self._size = top
 
-    def _block(self) -> _Block:
+    def fresh_block(self) -> _Block:
+        """Return a block whose constants are written."""
         memory = ctypes.create_string_buffer(self._size + _ALIGN)
         base = ctypes.addressof(memory)
         start = -base % _ALIGN
         for offset, data in self._constants:
             memmove(base + start + offset, data, len(data))
         table = (ctypes.c_void_p * max(1, len(self._offsets)))(*[base + start + o for o in self._offsets])
-        return _Block(memory, start, table, self.context.driver.config(self.shape), len(self._maps))
+        return _Block(memory, start, table, self.context.driver.config(self.shape), len(self.maps))
 
     def run(self, pointers: Sequence[int], stream: int, values: Sequence[Any] = ()) -> None:
         """Launch with the addresses of the tensors, in order, and values. Nothing here waits or allocates device memory."""
         try:
-            block = self._pool.pop()
+            block = self.pool.pop()
         except IndexError:
-            block = self._block()
-        self._pack(block.memory, block.start, *pointers)
-        if self._maps:
-            self._write_maps(block, pointers)
-        for offset, number in self._numbers:
+            block = self.fresh_block()
+        self.pack(block.memory, block.start, *pointers)
+        for place, _, argument, _ in self.maps:
+            if block.mapped[place] != pointers[argument.tensor]:
+                self.write_map(block, place, pointers[argument.tensor])
+        for offset, number in self.numbers:
             memmove(block.first + offset, number.pack(values[number.number]), number.size)
         self.values = values
         if block.stream != stream:
@@ -149,22 +152,21 @@ class Plan:
         context = self.context
         context.recent.append(self)
         if context.alone:
-            status: int = self._launch(block.config, self._function, block.parameters, 0)[0]
+            status: int = self.launch(block.config, self.launchable, block.parameters, 0)[0]
             if status:
-                status = self._again(block, status)
+                status = self.again(block, status)
         else:
-            status = self._inside(block)
-        self._pool.append(block)
+            status = self.inside(block)
+        self.pool.append(block)
         if status:
             raise self.failure(int(status))
 
-    def _write_maps(self, block: _Block, pointers: Sequence[int]) -> None:
-        for place, offset, argument, known in self._maps:
-            address = pointers[argument.tensor]
-            if block.mapped[place] != address:
-                data = known.get(address) or self._encode(argument, address, known)
-                memmove(block.first + offset, data, 128)
-                block.mapped[place] = address
+    def write_map(self, block: _Block, place: int, address: int) -> None:
+        """Write the tensor map of the tensor at an address into its place of a block."""
+        _, offset, argument, known = self.maps[place]
+        data = known.get(address) or self._encode(argument, address, known)
+        memmove(block.first + offset, data, 128)
+        block.mapped[place] = address
 
     def _encode(self, argument: MapArgument, address: int, known: dict[int, bytes]) -> bytes:
         fields = argument.fields.at(address)
@@ -176,20 +178,20 @@ class Plan:
 
     def tensor_maps(self) -> list[tuple[bytes, bytes]]:
         """Return every tensor map made so far: by our own encoder, and by the driver."""
-        return [(encode(a.fields.at(address)), data) for _, _, a, known in self._maps for address, data in known.items()]
+        return [(encode(a.fields.at(address)), data) for _, _, a, known in self.maps for address, data in known.items()]
 
-    def _inside(self, block: _Block) -> int:
+    def inside(self, block: _Block) -> int:
         """Launch with the device's context current."""
         before = self.context.enter()
         try:
-            return self._launch(block.config, self._function, block.parameters, 0)[0]
+            return self.launch(block.config, self.launchable, block.parameters, 0)[0]
         finally:
             self.context.leave(before)
 
-    def _again(self, block: _Block, status: int) -> int:
+    def again(self, block: _Block, status: int) -> int:
         """Launch once more where the first attempt only lacked the context; a refused launch has had no effect."""
         if status in _NO_CONTEXT and self.context.driver.current_context() != self.context.handle:
-            return self._inside(block)
+            return self.inside(block)
         return status
 
     def failure(self, status: int) -> Exception:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, final
 
@@ -16,6 +17,7 @@ import torch
 from warpsmith.base.errors import InputError
 from warpsmith.base.optional import adapter
 from warpsmith.launch.arrays import ArrayFacts
+from warpsmith.launch.straight import ArrayCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -92,6 +94,10 @@ class TorchArrays:
             return _Guards(*arrays, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
         except (TypeError, RuntimeError):
             return None
+
+    def code(self, device: int) -> ArrayCode:
+        """Return how generated code handles tensors on a device."""
+        return ArrayCode("{}.data_ptr()", partial(torch._C._cuda_getCurrentRawStream, device), torch.is_grad_enabled)
 
     def addresses(self, arrays: Sequence[Any]) -> tuple[int, list[int]]:
         """Return the addresses, and their lowest four bits or'ed."""

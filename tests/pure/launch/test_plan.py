@@ -129,7 +129,7 @@ def test_launches_from_many_threads_do_not_mix_their_arguments(driver: Recording
         waiting.wait(10)  # every thread has written its arguments before the driver reads any
         return original(config, function, parameters, extra)
 
-    p._launch = slow
+    p.launch = slow
     threads = [threading.Thread(target=p.run, args=([i, 100 + i], i)) for i in range(4)]
     for t in threads:
         t.start()

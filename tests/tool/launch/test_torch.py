@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import functools
+import struct
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from recording_driver import RecordingDriver
 from vector_kernels import VECTOR, blocks, outside, scaled, scaled_add
 from warpsmith import differentiable_kernel, kernel, ptx
-from warpsmith.base.errors import InputError, SimulationError
+from warpsmith.base.errors import InputError, LaunchError, SimulationError
+from warpsmith.dsl import launching
 from warpsmith.launch import torch_arrays
+from warpsmith.launch.context import forget_contexts
 
 
 def ramp(n: int = 64) -> Any:
@@ -145,13 +149,14 @@ def pretended(driver: RecordingDriver, monkeypatch: pytest.MonkeyPatch) -> Recor
     facts = torch_arrays.TorchArrays.facts
     monkeypatch.setattr(torch_arrays.TorchArrays, "on_gpu", lambda self, value: True)
     monkeypatch.setattr(torch_arrays.TorchArrays, "stream", lambda self, device, arrays: 3)
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 3, raising=False)
     monkeypatch.setattr(torch_arrays, "_device", lambda tensor: 0)
     monkeypatch.setattr(torch_arrays.TorchArrays, "facts", lambda self, value: facts(self, value)._replace(device=0))
     driver.sizes |= {"plain": [8, 8], "scaled": [8, 8, 4]}
     for kind in (plain, scaled):
         kind.plans.clear()
         kind.latest.clear()
-        kind.quick = None
+        kind.quick.clear()
     return driver
 
 
@@ -232,3 +237,75 @@ def test_an_address_off_by_four_bytes_is_told_apart(pretended: RecordingDriver) 
     plain(shifted, c)
     assert addresses(pretended)[1] == [shifted.data_ptr(), c.data_ptr()]
     assert len([x for x in pretended.calls if x[0] == "config"]) == 2
+
+
+def values(driver: RecordingDriver) -> list[float]:
+    return [struct.unpack("<f", x["arguments"][2])[0] for x in driver.launches]
+
+
+def test_numbers_and_streams_of_later_launches(pretended: RecordingDriver) -> None:
+    a, c = torch.zeros(64), torch.zeros(64)
+    for s, stream in ((1.0, 5), (2.0, 6), (3.0, None), (4, 7)):
+        assert scaled(a, c, s=s, stream=stream) is c
+    scaled(a, c, stream=8, s=5.0)
+    scaled(a, c, s=np.float32(6))
+    scaled(a, c, s=7.0)
+    assert values(pretended) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    assert [x["stream"] for x in pretended.launches] == [5, 6, 3, 7, 8, 3, 3]
+
+
+def test_later_launches_take_one_function(pretended: RecordingDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, c = torch.zeros(64), torch.zeros(64)
+    plain(a, c)
+    scaled(a, c, s=1.0)
+    scaled(a, c, s=1.0, stream=4)
+    monkeypatch.setattr(launching, "launch", None)
+    plain(a, c)
+    scaled(a, c, s=2.0)
+    scaled(a, c, s=3.0, stream=5)
+    assert [x["name"] for x in pretended.launches] == ["plain", "scaled", "scaled"] * 2
+    assert [x["stream"] for x in pretended.launches] == [3, 3, 4, 3, 3, 5]
+
+
+def test_calls_of_two_counts_take_turns(pretended: RecordingDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_arrays.TorchArrays, "allocator", lambda self, shape, *_: lambda: torch.zeros(shape))
+    a, c = torch.zeros(64), torch.zeros(64)
+    for _ in range(3):
+        assert plain(a, c) is c
+        made = plain(a)
+        assert made is not c
+        assert addresses(pretended)[-2:] == [[a.data_ptr(), c.data_ptr()], [a.data_ptr(), made.data_ptr()]]
+
+
+def test_a_kernel_whose_module_was_handed_out_goes_the_long_way(
+    pretended: RecordingDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, c = torch.zeros(64), torch.zeros(64)
+    plain(a, c)
+    built = next(iter(plain.plans.values())).built
+    seen, launch = [], launching.launch
+    monkeypatch.setattr(launching, "launch", lambda *x, **y: seen.append(1) or launch(*x, **y))
+    monkeypatch.setattr(built, "shared_out", True)
+    plain(a, c)
+    assert (len(seen), len(pretended.launches)) == (1, 2)
+
+
+def test_a_refused_launch_is_explained_also_the_second_time(pretended: RecordingDriver) -> None:
+    a, c = torch.zeros(64), torch.zeros(64)
+    plain(a, c)
+    pretended.status = [1]
+    with pytest.raises(LaunchError, match="plain"):
+        plain(a, c)
+    plain(a, c)
+    assert len(pretended.launches) == 2
+
+
+def test_with_two_devices_the_context_is_entered(pretended: RecordingDriver) -> None:
+    pretended.devices = 2
+    forget_contexts()
+    a, c = torch.zeros(64), torch.zeros(64)
+    for _ in range(3):
+        pretended.context = 77
+        plain(a, c)
+    assert [x["context"] for x in pretended.launches] == [1000] * 3
+    assert pretended.context == 77
