@@ -1,1 +1,1 @@
-"""Attention for tensor cores of the fifth generation: `one_cta` and `two_per_sm`, one and two CTAs a multiprocessor."""
+"""Attention for tensor cores of the fifth generation: `one_cta`, `two_per_sm` (two CTAs an SM), `two_cta` (pairs of CTAs)."""

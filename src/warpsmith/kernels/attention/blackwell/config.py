@@ -14,8 +14,6 @@ TILE = 128
 """Keys of a tile, and query rows of a stage."""
 STRIPE = 64
 """Elements of a 128-byte row of shared memory."""
-SOFTMAX, CORRECTION, OTHERS = 136, 96, 144
-"""Registers a thread after setmaxnreg: 256, 128 and 128 threads share 65536."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +40,11 @@ class Config(Problem):
         return 2
 
     @property
+    def peers(self) -> int:
+        """CTAs that share a work item: its rows, its products, and each tile of keys and values."""
+        return 1
+
+    @property
     def depth(self) -> int:
         """Tiles of keys, and of values, in flight."""
         return 2
@@ -52,9 +55,19 @@ class Config(Problem):
         return 32
 
     @property
+    def part(self) -> int:
+        """Columns of P that are reported together."""
+        return 32
+
+    @property
     def registers(self) -> int | None:
         """Registers of every thread; None: the roles share them out with setmaxnreg."""
         return None
+
+    @property
+    def shares(self) -> tuple[int, int, int]:
+        """Registers of softmax, correction and other threads behind setmaxnreg; 256, 128 and 128 of them share 65536."""
+        return 136, 96, 144
 
     @property
     def workers(self) -> int:
@@ -64,7 +77,7 @@ class Config(Problem):
     @property
     def rows(self) -> int:
         """Query rows of a work item."""
-        return TILE * self.stages
+        return TILE * self.stages * self.peers
 
     @property
     def output(self) -> int:
@@ -83,8 +96,18 @@ class Config(Problem):
 
     @property
     def tile_bytes(self) -> int:
-        """Bytes of a tile of Q, K or V."""
+        """Bytes of a tile of Q."""
         return TILE * self.dim * 2
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of a tile of K or V that a CTA holds."""
+        return self.tile_bytes // self.peers
+
+    @property
+    def value_bytes(self) -> int:
+        """Bytes of a row of V in shared memory: 128, or the columns that a CTA holds if these are fewer."""
+        return min(128, self.dim // self.peers * 2)
 
     @property
     def blocks(self) -> int:
@@ -109,7 +132,7 @@ class Config(Problem):
     @property
     def masked_tiles(self) -> int:
         """How many of an item's last key tiles hold keys that some row may not see."""
-        return self.stages if self.causal else int(self.sequence % TILE != 0)
+        return self.rows // TILE if self.causal else int(self.sequence % TILE != 0)
 
     def check(self, dims: tuple[int, ...] = (64, 128)) -> None:
         """Raise `InputError` for what the kernel does not compute."""
@@ -138,16 +161,17 @@ class SharedMap:
 
     def __init__(self, c: Config) -> None:
         self.q = 0
-        self.stages, self.depth, self.rows = c.stages, c.depth, c.rows
+        self.stages, self.depth, self.peers, self.parts = c.stages, c.depth, c.peers, TILE // c.part
+        self.gated_products = c.epilogue_gate == "mma"
         self.ring = c.stages * c.tile_bytes
-        self.statistics = self.ring + 2 * c.depth * c.tile_bytes
+        self.statistics = self.ring + 2 * c.depth * c.slot_bytes
         at = self.statistics + c.stages * TILE * 4
         self.q_full = at
         self.kv_full = self.q_full + 8 * c.stages
         self.kv_free = self.kv_full + 16 * c.depth
         self.s_full = self.kv_free + 16 * c.depth
         self.p_full = self.s_full + 8 * c.stages
-        self.rescaled = self.p_full + 8 * 4 * c.stages
+        self.rescaled = self.p_full + 8 * self.parts * c.stages
         self.o_done = self.rescaled + 8 * c.stages
         self.statistics_full = self.o_done + 8 * c.stages
         self.statistics_free = self.statistics_full + 8 * 4 * c.stages
@@ -167,7 +191,8 @@ class SharedMap:
             (self.o_done, self.stages),
         ]
         out = {at + 8 * i: 1 for at, n in ones for i in range(n)}
-        out |= {self.p_full + 8 * i: TILE for i in range(4 * self.stages)}
-        out |= {self.rescaled + 8 * i: TILE for i in range(self.stages)}
+        out |= {self.p_full + 8 * i: TILE * self.peers for i in range(self.parts * self.stages)}
+        out |= {self.rescaled + 8 * i: TILE * self.peers for i in range(self.stages)}
         out |= {at + 8 * i: 32 for at in (self.statistics_full, self.statistics_free) for i in range(4 * self.stages)}
-        return out | {self.q_free: 1, self.output_read: TILE, self.lockstep: self.rows + TILE + 2}
+        gate = TILE * self.peers if self.gated_products else TILE
+        return out | {self.q_free: 1, self.output_read: gate, self.lockstep: (self.stages + 1) * TILE + 2}

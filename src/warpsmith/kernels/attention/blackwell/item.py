@@ -1,10 +1,11 @@
-"""The walk of one role over the work items of its CTA."""
+"""The walk of one role over the work items of its CTA, or of its cluster."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, final
 
 from warpsmith import ptx, reg
+from warpsmith.kernels.attention.blackwell.config import TILE
 from warpsmith.types import pred, u32
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def parity(count: Any, plus: int = 0) -> Any:
 
 @final
 class Item:
-    """Work item number `ctaid + i·CTAs`: block of query rows and head; every role counts for itself.
+    """Work item number `ctaid + i·CTAs` (clusters, if CTAs share items): block of query rows and head; each role counts.
 
     `index` counts the items done, `tile` the key tiles: phases of every barrier follow from the two.
     """
@@ -35,6 +36,8 @@ class Item:
         self.c = c
         self.number, self.index, self.tile = (reg.scalar(u32, init=0) for _ in range(3))
         ptx.inst.mov.u32(self.number, ptx.special.ctaid.x())
+        if c.peers > 1:
+            ptx.inst.shr.u32(self.number, self.number, c.peers // 2)
         self.block, self.head, self.tiles = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
         self.more = reg.scalar(pred)
 
@@ -45,13 +48,13 @@ class Item:
         ptx.inst.div.u32(self.head, self.number, c.blocks)
         if c.causal:
             ptx.inst.sub.u32(self.block, c.blocks - 1, self.block)
-            ptx.inst.mad.lo.u32(self.tiles, self.block, c.stages, c.stages)
+            ptx.inst.mad.lo.u32(self.tiles, self.block, c.rows // TILE, c.rows // TILE)
             ptx.inst.min.u32(self.tiles, self.tiles, c.tiles)
         else:
             ptx.inst.mov.u32(self.tiles, c.tiles)
 
     def advance(self) -> None:
-        """Go to the CTA's next item; `more` says whether there is one. Call last in the loop."""
-        self.number += self.c.ctas
+        """Go to the next item; `more` says whether there is one. Call last in the loop."""
+        self.number += self.c.ctas // self.c.peers
         self.index += 1
         ptx.inst.setp.lt.u32(self.more, self.number, self.c.items)

@@ -1,12 +1,17 @@
-"""The thread that loads Q, K and V by TMA: Q0, K0, Q1, V0, K1, V1, K2, …"""
+"""The thread that loads Q, K and V by TMA: Q0, K0, Q1, V0, K1, V1, K2, …
+
+Of CTAs that share an item each loads its own rows of Q, its half of the rows of K and of the columns of V. All bytes complete
+on barriers of the lead, which alone expects them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from warpsmith import ptx, reg
 from warpsmith.kernels.attention.blackwell.config import STRIPE, TILE
 from warpsmith.kernels.attention.blackwell.item import Item, parity, turn
+from warpsmith.kernels.attention.blackwell.peers import is_lead, lead, rank
 from warpsmith.types import pred, u32
 
 if TYPE_CHECKING:
@@ -15,45 +20,100 @@ if TYPE_CHECKING:
 __all__ = ["load"]
 
 
-def _tile(c: Config, tensor: Any, to: Any, row: Any, head: Any, full: Any) -> None:
-    """Load 128 rows, a stripe of 64 columns behind the other; rows behind the sequence are zero."""
-    ptx.mbarrier.arrive_expect_tx(full, c.tile_bytes)
-    for s in range(c.stripes):
+@final
+class Loader:
+    """The thread, and which part of each tile its CTA loads."""
+
+    def __init__(self, c: Config, at: SharedMap, base: Any) -> None:
+        self.c, self.at, self.base = c, at, base
+        self.lead, self.expects, self.rank = lead(c, base), None, None
+        if c.peers > 1:
+            self.expects, self.rank = is_lead(), rank()
+
+    def _own(self, first: Any, size: int) -> Any:
+        """Return where the CTA's part begins of rows or columns from `first` on, `size` of them for each CTA."""
+        if self.rank is None:
+            return first
+        own = reg.scalar(u32)
+        ptx.inst.mad.lo.u32(own, self.rank, size, first)
+        return own
+
+    def _copy(self, tensor: Any, to: Any, coordinates: tuple[Any, Any, Any], full: Any) -> None:
         ptx.cp.async_.bulk.tensor_3d(
-            dst=to + s * TILE * 128 if s else to, src=tensor.tma_desc(), coord=(s * STRIPE, row, head), mbar=full
-        )
+            dst=to, src=tensor.tma_desc(), coord=coordinates, mbar=full, cta_group=self.c.peers
+        )  # fmt: skip
 
+    def queries(self, tensor: Any, stage: int, item: Item) -> None:
+        """Load the stage's rows of the item, a stripe of 64 columns behind the other; rows behind the sequence are zero."""
+        c, full = self.c, self.at.q_full + 8 * stage
+        first = reg.scalar(u32)
+        ptx.inst.mad.lo.u32(first, item.block, c.rows, stage * TILE * c.peers)
+        first = self._own(first, TILE)
+        ptx.mbarrier.arrive_expect_tx(self.base + full, c.peers * c.tile_bytes, pred=self.expects)
+        for s in range(c.stripes):
+            to = self.base + (stage * c.tile_bytes + s * TILE * 128)
+            self._copy(tensor, to, (s * STRIPE, first, item.head), self.lead + full)
 
-def _ring(c: Config, at: SharedMap, base: Any, item: Item, tensor: Any, row: Any, which: int) -> None:
-    """Load the tile of keys (`which` 0) or values (1) that item.tile counts into its slot, once that is free."""
-    half = item.tile & (c.depth - 1)
-    barriers, slot = reg.scalar(u32), reg.scalar(u32)
-    ptx.inst.mad.lo.u32(barriers, half, 16, base)
-    ptx.inst.mad.lo.u32(slot, half, 2 * c.tile_bytes, base)
-    ptx.mbarrier.wait(barriers + (at.kv_free + 8 * which), parity(turn(c, item.tile), 1))
-    _tile(c, tensor, slot + (at.ring + which * c.tile_bytes), row, item.head, barriers + (at.kv_full + 8 * which))
+    def _slot(self, item: Item, which: int) -> tuple[Any, Any]:
+        """Wait until the slot of tile number item.tile is free; return where it is, and its barrier in the lead."""
+        c, at, half = self.c, self.at, item.tile & (self.c.depth - 1)
+        barriers, slot = reg.scalar(u32), reg.scalar(u32)
+        ptx.inst.mad.lo.u32(barriers, half, 16, self.base)
+        ptx.inst.mad.lo.u32(slot, half, 2 * c.slot_bytes, self.base)
+        ptx.mbarrier.wait(barriers + (at.kv_free + 8 * which), parity(turn(c, item.tile), 1))
+        full = at.kv_full + 8 * which
+        ptx.mbarrier.arrive_expect_tx(barriers + full, c.peers * c.slot_bytes, pred=self.expects)
+        if self.rank is not None:
+            ptx.fence.proxy_async_generic_acquire_shared_cluster()
+            barriers = reg.scalar(u32)
+            ptx.inst.mad.lo.u32(barriers, half, 16, self.lead)
+        return slot + (at.ring + which * c.slot_bytes), barriers + full
+
+    def keys(self, tensor: Any, item: Item, row: Any) -> None:
+        """Load the CTA's rows of the tile of keys that begins at `row`."""
+        to, full = self._slot(item, 0)
+        rows = TILE // self.c.peers
+        row = self._own(row, rows)
+        for s in range(self.c.stripes):
+            self._copy(tensor, to + s * rows * 128 if s else to, (s * STRIPE, row, item.head), full)
+
+    def values(self, tensor: Any, item: Item, row: Any) -> None:
+        """Load the CTA's columns of the tile of values that begins at `row`."""
+        to, full = self._slot(item, 1)
+        wide = self.c.value_bytes // 2
+        for s in range(self.c.dim // self.c.peers // wide):
+            column = s * wide if self.rank is None else self._own(0, wide)
+            self._copy(tensor, to + s * TILE * 128 if s else to, (column, row, item.head), full)
+
+    def end(self, item: Item) -> None:
+        """Wait for the last commits, which the lead multicasts: its peer must not end before they have arrived."""
+        for _ in range(self.c.depth):
+            barriers = reg.scalar(u32)
+            ptx.inst.mad.lo.u32(barriers, item.tile & (self.c.depth - 1), 16, self.base)
+            for which in (0, 1):
+                ptx.mbarrier.wait(barriers + (self.at.kv_free + 8 * which), parity(turn(self.c, item.tile), 1))
+            item.tile += 1
+        ptx.mbarrier.wait(self.base + self.at.q_free, parity(item.index, 1))
 
 
 def load(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> None:
     """Load every work item of the CTA."""
-    item = Item(c)
+    item, me = Item(c), Loader(c, at, base)
     with ptx.loop("load_items", pred=item.more):
         item.locate()
         ptx.mbarrier.wait(base + at.q_free, parity(item.index, 1))
-        first = reg.scalar(u32)
-        ptx.inst.mul.lo.u32(first, item.block, c.rows)
         row, left, more = reg.scalar(u32, init=0), reg.scalar(u32), reg.scalar(pred)
-        _tile(c, q, base, first, item.head, base + at.q_full)
-        _ring(c, at, base, item, k, row, 0)
+        me.queries(q, 0, item)
+        me.keys(k, item, row)
         for stage in range(1, c.stages):
-            _tile(c, q, base + stage * c.tile_bytes, first + stage * TILE, item.head, base + (at.q_full + 8 * stage))
-        _ring(c, at, base, item, v, row, 1)
+            me.queries(q, stage, item)
+        me.values(v, item, row)
         item.tile += 1
         ptx.inst.sub.u32(left, item.tiles, 1)
         with ptx.if_(left != 0), ptx.loop("load_tiles", pred=more):
             row += TILE
-            _ring(c, at, base, item, k, row, 0)
-            _ring(c, at, base, item, v, row, 1)
+            me.keys(k, item, row)
+            me.values(v, item, row)
             item.tile += 1
             left += 0xFFFFFFFF
             ptx.inst.setp.ne.u32(more, left, 0)
@@ -61,3 +121,5 @@ def load(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> None:
         if c.lockstep:
             ptx.mbarrier.arrive(base + at.lockstep)
             ptx.mbarrier.wait(base + at.lockstep, parity(item.index, 1))
+    if c.peers > 1:
+        me.end(item)

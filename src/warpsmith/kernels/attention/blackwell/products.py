@@ -32,12 +32,15 @@ class Issuer:
 
     def __init__(self, c: Config, at: SharedMap, base: Any, tmem: Any) -> None:
         self.c, self.at, self.base, self.tmem = c, at, base, tmem
-        self.scores = T.make_instr_desc_f16bf16_f32(m=TILE, n=TILE, ab_dtype=c.dtype)
-        self.output = T.make_instr_desc_f16bf16_f32(m=TILE, n=c.dim, ab_dtype=c.dtype, b_major="MN")
-        stripe = TILE * 128
+        rows = TILE * c.peers
+        self.scores = T.make_instr_desc_f16bf16_f32(m=rows, n=TILE, ab_dtype=c.dtype)
+        self.output = T.make_instr_desc_f16bf16_f32(m=rows, n=c.dim, ab_dtype=c.dtype, b_major="MN")
         self.q = T.descriptor(base, stride_bytes=1024)
         self.keys = T.descriptor(base + at.ring, stride_bytes=1024)
-        self.values = T.descriptor(base + (at.ring + c.tile_bytes), stride_bytes=1024, leading_bytes=stripe)
+        self.values = T.descriptor(
+            base + (at.ring + c.slot_bytes), stride_bytes=8 * c.value_bytes, leading_bytes=TILE * c.value_bytes,
+            swizzle=f"{c.value_bytes}B",
+        )  # fmt: skip
         self.half = reg.scalar(u32)
         self.barriers = reg.scalar(u32)
         self.offset = reg.scalar(u64)
@@ -46,7 +49,7 @@ class Issuer:
         """Point at the half of the ring where tile number `tile` lies."""
         ptx.inst.and_.b32(self.half, tile, self.c.depth - 1)
         ptx.inst.mad.lo.u32(self.barriers, self.half, 16, self.base)
-        ptx.inst.mul.wide.u32(self.offset, self.half, self.c.tile_bytes // 8)
+        ptx.inst.mul.wide.u32(self.offset, self.half, self.c.slot_bytes // 8)
 
     def wait(self, at: int, phase: Any) -> None:
         """Wait for a barrier of the CTA, and order tensor memory behind it."""
@@ -57,32 +60,42 @@ class Issuer:
         """Wait for the keys (0) or values (1) of tile number `tile`, where at_tile points."""
         ptx.mbarrier.wait(self.barriers + (self.at.kv_full + 8 * which), parity(turn(self.c, tile)))
 
+    def commit(self, barrier: Any) -> None:
+        """Let a barrier, of every CTA that shares the item, be arrived at when all that was issued is complete."""
+        if self.c.peers == 1:
+            T.commit(barrier)
+        else:
+            T.commit(barrier, cta_group=2, multicast=True, multicast_mask=3)
+
     def free_slot(self, which: int) -> None:
         """Give the slot back when all that was issued is complete."""
-        T.commit(self.barriers + (self.at.kv_free + 8 * which))
+        self.commit(self.barriers + (self.at.kv_free + 8 * which))
 
     def issue_scores(self, stage: int) -> None:
         """S = Q Kᵀ of the stage, and its barrier."""
         keys = reg.scalar(u64)
         ptx.inst.add.s64(keys, self.keys, self.offset)
         for step in range(self.c.dim // 16):
-            along = step // 4 * (TILE * 128 // 16) + step % 4 * 2
-            q = self.q + (stage * (self.c.tile_bytes // 16) + along)
-            T.mma(ptx.addr(self.tmem, stage * TILE), q, keys + along, self.scores, enable_input_d=step > 0)
-        T.commit(self.base + (self.at.s_full + 8 * stage))
+            stripe, along = step // 4 * (TILE * 128 // 16), step % 4 * 2
+            q = self.q + (stage * (self.c.tile_bytes // 16) + stripe + along)
+            k = keys + (stripe // self.c.peers + along)
+            d = ptx.addr(self.tmem, stage * TILE)
+            T.mma(d, q, k, self.scores, cta_group=self.c.peers, enable_input_d=step > 0)
+        self.commit(self.base + (self.at.s_full + 8 * stage))
 
     def issue_output(self, stage: int, tile: Any, accumulate: Any) -> None:
-        """O += P V of the stage, quarter by quarter as P arrives."""
+        """O += P V of the stage, part by part as P arrives."""
         values = reg.scalar(u64)
         ptx.inst.add.s64(values, self.values, self.offset)
-        for quarter in range(4):
-            if quarter == 0:
+        for step in range(TILE // 16):
+            part, inside = divmod(16 * step, self.c.part)
+            if step == 0:
                 ptx.mbarrier.wait(self.base + (self.at.rescaled + 8 * stage), parity(tile, 1))
-            self.wait(self.at.p_full + 8 * (4 * stage + quarter), parity(tile))
-            for step in (2 * quarter, 2 * quarter + 1):
-                d, p = ptx.addr(self.tmem, self.c.output + stage * TILE), ptx.addr(self.tmem, stage * TILE + 8 * step)
-                flag = accumulate if step == 0 else True
-                T.mma(d, p, values + step * 128, self.output, a_is_tmem=True, enable_input_d=flag)
+            if inside == 0:
+                self.wait(self.at.p_full + 8 * (self.at.parts * stage + part), parity(tile))
+            d, p = ptx.addr(self.tmem, self.c.output + stage * TILE), ptx.addr(self.tmem, stage * TILE + 8 * step)
+            flag, v = accumulate if step == 0 else True, values + step * self.c.value_bytes
+            T.mma(d, p, v, self.output, cta_group=self.c.peers, a_is_tmem=True, enable_input_d=flag)
 
 
 def _item(me: Issuer, item: Item) -> None:
@@ -114,12 +127,12 @@ def _item(me: Issuer, item: Item) -> None:
         k += 1
         ptx.inst.setp.ne.u32(started, k, 1)
         ptx.inst.setp.lt.u32(more, k, item.tiles)
-    T.commit(me.base + at.q_free)
+    me.commit(me.base + at.q_free)
     me.at_tile(item.tile)
     me.wait_slot(item.tile, 1)
     for stage in range(me.c.stages):
         me.issue_output(stage, item.tile, started)
-        T.commit(me.base + (at.o_done + 8 * stage))
+        me.commit(me.base + (at.o_done + 8 * stage))
     me.free_slot(1)
     item.tile += 1
 

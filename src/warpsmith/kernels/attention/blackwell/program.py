@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from warpsmith import Tile, kernel, ptx, reg, smem
 from warpsmith.base.errors import InputError
-from warpsmith.kernels.attention.blackwell.config import CORRECTION, OTHERS, SOFTMAX, STRIPE, TILE, SharedMap
+from warpsmith.kernels.attention.blackwell.config import STRIPE, TILE, SharedMap
 from warpsmith.kernels.attention.blackwell.correction import correct
 from warpsmith.kernels.attention.blackwell.loader import load
+from warpsmith.kernels.attention.blackwell.peers import is_lead
 from warpsmith.kernels.attention.blackwell.products import issue
 from warpsmith.kernels.attention.blackwell.softmax import softmax
 from warpsmith.specs import Layout
@@ -26,40 +27,69 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any, allocates: Any
         for offset, count in at.counts().items():
             ptx.mbarrier.init(base + offset, count)
         ptx.fence.proxy_async_shared_cta()
+        if c.peers > 1:
+            ptx.fence.mbarrier_init()
     with ptx.if_(allocates):
-        ptx.tcgen05.alloc(base + at.tensor_memory, 2 * c.output)
-        ptx.tcgen05.relinquish_alloc_permit()
+        ptx.tcgen05.alloc(base + at.tensor_memory, 2 * c.output, cta_group=c.peers)
+        ptx.tcgen05.relinquish_alloc_permit(cta_group=c.peers)
     ptx.tcgen05.fence_before_thread_sync()
-    ptx.bar.sync(0)
+    _meet(c)
     ptx.tcgen05.fence_after_thread_sync()
     return smem.load(u32, base + at.tensor_memory)
 
 
-def _registers(c: Config, count: int) -> None:
-    """Take or give back registers, if the warpgroups have different shares."""
+def _meet(c: Config) -> None:
+    """Wait for every thread of the CTA, and of those that share its items."""
+    ptx.bar.sync(0)
+    if c.peers > 1:
+        ptx.cluster.sync()
+
+
+def _registers(c: Config, role: int) -> None:
+    """Take or give back registers, if the warpgroups have different shares: softmax 0, correction 1, others 2."""
     if c.registers is None:
-        ptx.setmaxnreg(count, inc=count > CORRECTION)
+        ptx.setmaxnreg(c.shares[role], inc=c.shares[role] > 65536 // (c.workers + 128))
 
 
 def _roles(c: Config, at: SharedMap, base: Any, tmem: Any, thread: Any, tensors: tuple[Any, ...]) -> None:
     q, k, v, o = tensors
-    with ptx.if_(thread < c.rows):
-        _registers(c, SOFTMAX)
+    with ptx.if_(thread < TILE * c.stages):
+        _registers(c, 0)
         with ptx.scope():
             softmax(c, at, base, tmem, thread)
     with ptx.else_(), ptx.scope():
         corrects = thread < c.workers
         with ptx.if_(corrects):
-            _registers(c, CORRECTION)
+            _registers(c, 1)
             with ptx.scope():
                 (output,) = ptx.global_ptrs(o)
                 correct(c, at, base, tmem, thread, output)
         with ptx.else_():
-            _registers(c, OTHERS)
-            with ptx.if_(thread == c.workers), ptx.scope():
+            _registers(c, 2)
+            with ptx.if_(_issues(c, thread)), ptx.scope():
                 issue(c, at, base, tmem)
             with ptx.if_(thread == c.workers + 64), ptx.scope():
                 load(c, at, base, q, k, v)
+
+
+def _issues(c: Config, thread: Any) -> Any:
+    """Return the predicate: this thread issues products."""
+    mine = reg.scalar(pred)
+    ptx.inst.setp.eq.u32(mine, thread, c.workers)
+    if c.peers > 1:
+        ptx.inst.and_.pred(mine, mine, is_lead())
+    return mine
+
+
+def _tiles(c: Config) -> tuple[Tile, Tile, Tile]:
+    """Return Q, K and V: of a pair, each CTA loads half of the rows of a tile of K, and half of the columns of V."""
+    shape, type_ = (c.heads, c.sequence, c.dim), from_name(c.dtype)
+    of_v = Layout.TMA_128B if c.value_bytes == 128 else Layout.TMA_64B
+    return (
+        Tile(*shape, type_, Layout.TMA_128B, tma_box=(1, TILE, STRIPE), tma_rank=3),
+        Tile(*shape, type_, Layout.TMA_128B, tma_box=(1, TILE // c.peers, STRIPE), tma_rank=3),
+        Tile(*shape, type_, of_v, tma_box=(1, TILE, c.value_bytes // 2), tma_rank=3),
+    )
 
 
 def make(c: Config) -> Any:
@@ -68,19 +98,19 @@ def make(c: Config) -> Any:
     at = SharedMap(c)
     if c.arch not in ("sm_100a", "sm_103a", "sm_110a"):
         raise InputError(f"attention: arch {c.arch!r} has no tensor memory; use sm_100a, sm_103a or sm_110a")
-    tile = Tile(c.heads, c.sequence, c.dim, from_name(c.dtype), Layout.TMA_128B, tma_box=(1, TILE, STRIPE), tma_rank=3)
-
     most = ("minnctapersm", (1,)) if c.registers is None else ("maxnreg", (c.registers,))
+    cluster = [("explicitcluster", ()), ("reqnctapercluster", (c.peers, 1, 1))] if c.peers > 1 else []
 
     @kernel(
         arch=c.arch,
-        in_specs=(tile, tile, tile),
+        in_specs=_tiles(c),
         out_specs=(Tile(c.heads, c.sequence, c.dim, from_name(c.dtype), Layout.ROW),),
         grid=(c.ctas, 1, 1),
         block=(c.workers + 128, 1, 1),
+        cluster=(c.peers, 1, 1),
         smem=at.size,
         extern_smem=True,
-        raw_directives=[("reqntid", (c.workers + 128, 1, 1)), most],
+        raw_directives=[("reqntid", (c.workers + 128, 1, 1)), most, *cluster],
     )
     def blackwell_attention(q: Any, k: Any, v: Any, o: Any) -> None:
         base = smem.base()
@@ -91,9 +121,9 @@ def make(c: Config) -> Any:
         tmem = _initialise(c, at, base, thread, allocates)
         _roles(c, at, base, tmem, thread, (q, k, v, o))
         ptx.tcgen05.fence_before_thread_sync()
-        ptx.bar.sync(0)
+        _meet(c)
         with ptx.if_(allocates):
             ptx.tcgen05.fence_after_thread_sync()
-            ptx.tcgen05.dealloc(tmem, 2 * c.output)
+            ptx.tcgen05.dealloc(tmem, 2 * c.output, cta_group=c.peers)
 
     return blackwell_attention

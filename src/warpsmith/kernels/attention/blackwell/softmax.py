@@ -18,6 +18,7 @@ from warpsmith import ptx, reg
 from warpsmith.kernels.attention.blackwell.config import TILE
 from warpsmith.kernels.attention.blackwell.exponent import Exponent
 from warpsmith.kernels.attention.blackwell.item import Item, parity
+from warpsmith.kernels.attention.blackwell.peers import arrive_at, lead, row_of_stage
 from warpsmith.types import b32, f32, pred, s32, u32
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ __all__ = ["moved", "softmax"]
 T = ptx.tcgen05
 _HIDDEN = -1.0e30
 """Score of a key that may not be seen."""
-_QUARTER = 32
-"""Columns of P that are reported together."""
 
 
 def moved(alpha: Any) -> Any:
@@ -54,9 +53,12 @@ class Row:
         ptx.inst.mad.lo.u32(self.tmem, self.stage, TILE, self.tmem)
         ptx.inst.add.u32(self.tmem, self.tmem, tmem)
         ptx.inst.shr.u32(warp, thread, 5)
-        self.base, self.barriers, self.quarters, self.warps, self.slot = base, *(reg.scalar(u32) for _ in range(4))
+        self.barriers, self.rescaled, self.parts, self.warps, self.slot = (reg.scalar(u32) for _ in range(5))
         ptx.inst.mad.lo.u32(self.barriers, self.stage, 8, base)
-        ptx.inst.mad.lo.u32(self.quarters, self.stage, 32, base)
+        issuer = lead(c, base)
+        ptx.inst.mad.lo.u32(self.rescaled, self.stage, 8, issuer)
+        ptx.inst.mad.lo.u32(self.parts, self.stage, 8 * at.parts, issuer)
+        self.row = row_of_stage(c, self.lane)
         ptx.inst.mad.lo.u32(self.warps, warp, 8, base)
         ptx.inst.mad.lo.u32(self.slot, thread, 4, base)
         self.exponent = Exponent(c.scale_log2, c.emulated_pairs)
@@ -71,8 +73,8 @@ class Row:
         ptx.inst.mov.f32(self.total, 0.0)
         ptx.inst.mov.f32(self.sum, 0.0)
         if self.c.causal:
-            ptx.inst.mad.lo.s32(self.limit, item.block, self.c.rows, self.lane)
-            ptx.inst.mad.lo.s32(self.limit, self.stage, TILE, self.limit)
+            ptx.inst.mad.lo.s32(self.limit, item.block, self.c.rows, self.row)
+            ptx.inst.mad.lo.s32(self.limit, self.stage, TILE * self.c.peers, self.limit)
             ptx.inst.add.s32(self.limit, self.limit, 1)
             ptx.inst.min.s32(self.limit, self.limit, self.c.sequence)
         else:
@@ -138,7 +140,7 @@ class Row:
         ptx.mbarrier.arrive(self.warps + self.at.statistics_full)
 
     def exponentials(self, item: Item) -> None:
-        """P of the tile in quarters, each reported; sum and maximum of the row."""
+        """P of the tile in parts, each reported; sum and maximum of the row."""
         sums, tops = [reg.scalar(f32, 0.0) for _ in range(4)], [reg.scalar(f32, 0.0) for _ in range(4)]
         for piece in range(TILE // self.c.piece):
             T.wait_ld()
@@ -147,7 +149,7 @@ class Row:
                 self.fetch(piece + 1, (0,))  # the other half when this piece has left its registers
             self.hide(piece, item)
             values = self.pieces[piece % 2]
-            self.exponent.apply(values, self.shift, self.c.piece * piece % _QUARTER // 2)
+            self.exponent.apply(values, self.shift, self.c.piece * piece % 32 // 2)
             for j, value in enumerate(values):
                 ptx.inst.add.rn.f32(sums[j % 4], sums[j % 4], value)
                 if not self.c.fresh:
@@ -158,10 +160,10 @@ class Row:
             if more:
                 self.fetch(piece + 1, (1,))
             done = (piece + 1) * self.c.piece
-            if done % _QUARTER == 0:
+            if done % self.c.part == 0:
                 T.wait_st()
                 T.fence_before_thread_sync()
-                ptx.mbarrier.arrive(self.quarters + (self.at.p_full + 8 * (done // _QUARTER - 1)))
+                arrive_at(self.c, self.parts + (self.at.p_full + 8 * (done // self.c.part - 1)))
         for total, four, how in ((self.sum, sums, ptx.inst.add.rn.f32), (self.highest, tops, ptx.inst.max.f32)):
             how(four[0], four[0], four[1])
             how(four[2], four[2], four[3])
@@ -181,7 +183,7 @@ class Row:
         else:
             self.decide(item)
             some = moved(self.alpha)
-            ptx.mbarrier.arrive(self.barriers + self.at.rescaled, pred=~some)
+            arrive_at(self.c, self.rescaled + self.at.rescaled, pred=~some)
             self.publish(self.alpha, item.tile + 0xFFFFFFFF)
         self.fetch(0)
         self.exponentials(item)
