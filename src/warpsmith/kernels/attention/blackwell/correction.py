@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 from warpsmith import ptx, reg
 from warpsmith.kernels.attention.blackwell.config import TILE
 from warpsmith.kernels.attention.blackwell.item import Item, parity
-from warpsmith.kernels.attention.blackwell.peers import arrive_at, lead, row_of_stage
+from warpsmith.kernels.attention.blackwell.peers import arrival, lead, row_of_stage
 from warpsmith.kernels.attention.blackwell.softmax import moved
 from warpsmith.types import b32, f32, pred, u32, u64
 
@@ -33,7 +33,7 @@ class Row:
         ptx.inst.shr.u32(self.warp, self.lane, 5)
         ptx.inst.mad.lo.u32(self.warp, self.warp, 8, base)
         ptx.inst.mad.lo.u32(self.slot, self.lane, 4, base)
-        self.lead, self.row = lead(c, base), row_of_stage(c, self.lane)
+        self.lead, self.row, self.report = lead(c, base), row_of_stage(c, self.lane), arrival(c)
         self.values = reg.array(f32, c.piece)
         self.packed = reg.array(b32, c.piece // 2)
 
@@ -61,7 +61,7 @@ class Row:
                 T.st(self.piece(stage, number), self.values)
             T.wait_st()
             T.fence_before_thread_sync()
-            arrive_at(self.c, self.lead + (self.at.rescaled + 8 * stage))
+            self.report(ptx.addr(self.lead, self.at.rescaled + 8 * stage))
 
     def finish(self, stage: int, item: Item, output: Any) -> None:
         """O / l of a stage to global memory; the next item may begin once the last of it has been read."""
@@ -81,10 +81,10 @@ class Row:
             T.wait_ld()
             if number == pieces - 1:
                 T.fence_before_thread_sync()
-                arrive_at(self.c, self.lead + (self.at.rescaled + 8 * stage))
+                self.report(ptx.addr(self.lead, self.at.rescaled + 8 * stage))
                 if stage == self.c.stages - 1:
                     if self.c.epilogue_gate == "mma":
-                        arrive_at(self.c, self.lead + self.at.output_read)
+                        self.report(ptx.addr(self.lead, self.at.output_read))
                     else:
                         ptx.mbarrier.arrive(self.base + self.at.output_read)
             self._store(inverse, address, 2 * self.c.piece * number, inside)

@@ -6,6 +6,7 @@ on barriers of the lead, which alone expects them.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 from warpsmith import ptx, reg
@@ -26,6 +27,7 @@ class Loader:
 
     def __init__(self, c: Config, at: SharedMap, base: Any) -> None:
         self.c, self.at, self.base = c, at, base
+        self.copy = partial(ptx.cp.async_.bulk.tensor_3d, cta_group=c.peers)
         self.lead, self.expects, self.rank = lead(c, base), None, None
         if c.peers > 1:
             self.expects, self.rank = is_lead(), rank()
@@ -38,11 +40,6 @@ class Loader:
         ptx.inst.mad.lo.u32(own, self.rank, size, first)
         return own
 
-    def _copy(self, tensor: Any, to: Any, coordinates: tuple[Any, Any, Any], full: Any) -> None:
-        ptx.cp.async_.bulk.tensor_3d(
-            dst=to, src=tensor.tma_desc(), coord=coordinates, mbar=full, cta_group=self.c.peers
-        )  # fmt: skip
-
     def queries(self, tensor: Any, stage: int, item: Item) -> None:
         """Load the stage's rows of the item, a stripe of 64 columns behind the other; rows behind the sequence are zero."""
         c, full = self.c, self.at.q_full + 8 * stage
@@ -52,7 +49,7 @@ class Loader:
         ptx.mbarrier.arrive_expect_tx(self.base + full, c.peers * c.tile_bytes, pred=self.expects)
         for s in range(c.stripes):
             to = self.base + (stage * c.tile_bytes + s * TILE * 128)
-            self._copy(tensor, to, (s * STRIPE, first, item.head), self.lead + full)
+            self.copy(dst=to, src=tensor.tma_desc(), coord=(s * STRIPE, first, item.head), mbar=self.lead + full)
 
     def _slot(self, item: Item, which: int) -> tuple[Any, Any]:
         """Wait until the slot of tile number item.tile is free; return where it is, and its barrier in the lead."""
@@ -75,7 +72,8 @@ class Loader:
         rows = TILE // self.c.peers
         row = self._own(row, rows)
         for s in range(self.c.stripes):
-            self._copy(tensor, to + s * rows * 128 if s else to, (s * STRIPE, row, item.head), full)
+            place = to + s * rows * 128 if s else to
+            self.copy(dst=place, src=tensor.tma_desc(), coord=(s * STRIPE, row, item.head), mbar=full)
 
     def values(self, tensor: Any, item: Item, row: Any) -> None:
         """Load the CTA's columns of the tile of values that begins at `row`."""
@@ -83,7 +81,8 @@ class Loader:
         wide = self.c.value_bytes // 2
         for s in range(self.c.dim // self.c.peers // wide):
             column = s * wide if self.rank is None else self._own(0, wide)
-            self._copy(tensor, to + s * TILE * 128 if s else to, (column, row, item.head), full)
+            place = to + s * TILE * 128 if s else to
+            self.copy(dst=place, src=tensor.tma_desc(), coord=(column, row, item.head), mbar=full)
 
     def end(self, item: Item) -> None:
         """Wait for the last commits, which the lead multicasts: its peer must not end before they have arrived."""

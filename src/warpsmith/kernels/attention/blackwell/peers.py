@@ -8,6 +8,7 @@ thread a `MEMBAR.ALL.GPU`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
@@ -15,9 +16,11 @@ from warpsmith.kernels.attention.blackwell.config import TILE
 from warpsmith.types import pred, u32
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from warpsmith.kernels.attention.blackwell.config import Config
 
-__all__ = ["LEAD", "arrive_at", "is_lead", "lead", "rank", "row_of_stage"]
+__all__ = ["LEAD", "arrival", "is_lead", "lead", "rank", "row_of_stage"]
 
 LEAD = 0
 """Rank of the lead."""
@@ -38,16 +41,16 @@ def is_lead() -> Any:
 
 
 def lead(c: Config, base: Any) -> Any:
-    """Return the address, for `arrive_at` and copies, of what lies at `base` in the CTA that issues the products."""
+    """Return the address, for `arrival` and copies, of what lies at `base` in the CTA that issues the products."""
     return base if c.peers == 1 else ptx.cluster.map_shared_u32(base, LEAD)
 
 
-def arrive_at(c: Config, barrier: Any, pred: Any = None) -> None:
-    """Arrive once a thread at a barrier behind an address that `lead` has given."""
-    if c.peers == 1:
-        ptx.mbarrier.arrive(barrier, pred=pred)
-    else:
-        ptx.inst.mbarrier.arrive.shared__cluster.b64("_", ptx.addr(barrier), pred=pred)
+def arrival(c: Config) -> Callable[..., Any]:
+    """Return what arrives, once a thread, at a barrier behind an address that `lead` has given: `(address, pred=None)`.
+
+    A partial function, so that the instruction stands at its caller's line.
+    """
+    return ptx.mbarrier.arrive if c.peers == 1 else partial(ptx.inst.mbarrier.arrive.shared__cluster.b64, "_")
 
 
 def row_of_stage(c: Config, lane: Any) -> Any:

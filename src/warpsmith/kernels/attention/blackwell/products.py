@@ -11,6 +11,7 @@ thread read and write tensor memory in the order of issue.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 from warpsmith import ptx, reg
@@ -32,6 +33,7 @@ class Issuer:
 
     def __init__(self, c: Config, at: SharedMap, base: Any, tmem: Any) -> None:
         self.c, self.at, self.base, self.tmem = c, at, base, tmem
+        self.commit = T.commit if c.peers == 1 else partial(T.commit, cta_group=2, multicast=True, multicast_mask=3)
         rows = TILE * c.peers
         self.scores = T.make_instr_desc_f16bf16_f32(m=rows, n=TILE, ab_dtype=c.dtype)
         self.output = T.make_instr_desc_f16bf16_f32(m=rows, n=c.dim, ab_dtype=c.dtype, b_major="MN")
@@ -59,13 +61,6 @@ class Issuer:
     def wait_slot(self, tile: Any, which: int) -> None:
         """Wait for the keys (0) or values (1) of tile number `tile`, where at_tile points."""
         ptx.mbarrier.wait(self.barriers + (self.at.kv_full + 8 * which), parity(turn(self.c, tile)))
-
-    def commit(self, barrier: Any) -> None:
-        """Let a barrier, of every CTA that shares the item, be arrived at when all that was issued is complete."""
-        if self.c.peers == 1:
-            T.commit(barrier)
-        else:
-            T.commit(barrier, cta_group=2, multicast=True, multicast_mask=3)
 
     def free_slot(self, which: int) -> None:
         """Give the slot back when all that was issued is complete."""

@@ -18,7 +18,7 @@ from warpsmith import ptx, reg
 from warpsmith.kernels.attention.blackwell.config import TILE
 from warpsmith.kernels.attention.blackwell.exponent import Exponent
 from warpsmith.kernels.attention.blackwell.item import Item, parity
-from warpsmith.kernels.attention.blackwell.peers import arrive_at, lead, row_of_stage
+from warpsmith.kernels.attention.blackwell.peers import arrival, lead, row_of_stage
 from warpsmith.types import b32, f32, pred, s32, u32
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Row:
         issuer = lead(c, base)
         ptx.inst.mad.lo.u32(self.rescaled, self.stage, 8, issuer)
         ptx.inst.mad.lo.u32(self.parts, self.stage, 8 * at.parts, issuer)
-        self.row = row_of_stage(c, self.lane)
+        self.row, self.report = row_of_stage(c, self.lane), arrival(c)
         ptx.inst.mad.lo.u32(self.warps, warp, 8, base)
         ptx.inst.mad.lo.u32(self.slot, thread, 4, base)
         self.exponent = Exponent(c.scale_log2, c.emulated_pairs)
@@ -163,7 +163,7 @@ class Row:
             if done % self.c.part == 0:
                 T.wait_st()
                 T.fence_before_thread_sync()
-                arrive_at(self.c, self.parts + (self.at.p_full + 8 * (done // self.c.part - 1)))
+                self.report(ptx.addr(self.parts, self.at.p_full + 8 * (done // self.c.part - 1)))
         for total, four, how in ((self.sum, sums, ptx.inst.add.rn.f32), (self.highest, tops, ptx.inst.max.f32)):
             how(four[0], four[0], four[1])
             how(four[2], four[2], four[3])
@@ -183,7 +183,7 @@ class Row:
         else:
             self.decide(item)
             some = moved(self.alpha)
-            arrive_at(self.c, self.rescaled + self.at.rescaled, pred=~some)
+            self.report(ptx.addr(self.rescaled, self.at.rescaled), pred=~some)
             self.publish(self.alpha, item.tile + 0xFFFFFFFF)
         self.fetch(0)
         self.exponentials(item)
