@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 
 from warpsmith.base.errors import InputError
 
-__all__ = ["ELEMENTS", "INTERLEAVES", "L2_PROMOTIONS", "SWIZZLES", "Element", "TensorMapFields", "check"]
+__all__ = ["ELEMENTS", "INTERLEAVES", "L2_PROMOTIONS", "PADDED", "SWIZZLES", "Element", "TensorMapFields", "check"]
 
 
 class Element(NamedTuple):
@@ -52,7 +52,10 @@ L2_PROMOTIONS = ("none", "64B", "128B", "256B")
 SPAN = {"32B": 32, "64B": 64, "128B": 128, "128B_atom_32B": 128, "128B_atom_32B_flip_8B": 128, "128B_atom_64B": 128}
 SHARED_LIMIT = 232448
 """Bytes of shared memory a kernel may have on every architecture with tensor copies that the driver was asked on (sm_90)."""
-_PADDED = ("b4x16_p64", "b6x16_p32")
+PADDED = ("b4x16_p64", "b6x16_p32")
+"""Element types whose groups of sixteen take 16 bytes of shared memory."""
+_PADDED_SWIZZLES = ("none", "128B", "128B_atom_32B", "128B_atom_64B")
+"""Swizzles that they have (PTX ISA 9.7.10.28.5.1)."""
 
 
 @final
@@ -133,7 +136,7 @@ def _check_words(f: TensorMapFields) -> None:
 
 
 def _check_global(f: TensorMapFields) -> None:
-    wide = f.interleave == "32B" or f.element in _PADDED
+    wide = f.interleave == "32B" or f.element in PADDED
     unit = 32 if wide else 16
     if f.address % unit:
         raise InputError(f"tensor map: address {f.address:#x} is not a multiple of {unit}")
@@ -150,7 +153,7 @@ def _check_global(f: TensorMapFields) -> None:
                 f"tensor map: stride of dimension {i + 1} is {s} bytes; it must be a multiple of {unit} below 2^40. "
                 "Pad the rows of the array"
             )
-    if f.element in _PADDED and f.dims[0] % 128:
+    if f.element in PADDED and f.dims[0] % 128:
         raise InputError(f"tensor map: {f.element} needs a multiple of 128 elements innermost, not {f.dims[0]}")
     if f.element == "b4x16" and f.dims[0] % 2:
         raise InputError(f"tensor map: b4x16 needs an even number of elements innermost, not {f.dims[0]}")
@@ -158,7 +161,11 @@ def _check_global(f: TensorMapFields) -> None:
 
 def _check_inner(f: TensorMapFields, count: int, what: str) -> None:
     inner = count * f.bits // 8
-    if f.element in _PADDED:
+    if f.element in PADDED:
+        if f.swizzle not in _PADDED_SWIZZLES:
+            raise InputError(f"tensor map: {f.element} has no swizzle {f.swizzle}; it has {', '.join(_PADDED_SWIZZLES)}")
+        if f.interleave != "none":
+            raise InputError(f"tensor map: {f.element} has no interleave {f.interleave}")
         if count != 128:
             raise InputError(f"tensor map: {f.element} needs {what} of 128 elements, not {count}")
         inner = 128

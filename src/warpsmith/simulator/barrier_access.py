@@ -8,7 +8,7 @@ import numpy as np
 
 from warpsmith.base.findings import Related
 from warpsmith.simulator.findings import threads_text
-from warpsmith.simulator.mbarrier import MAX_COUNT, Arrival, MBarrier
+from warpsmith.simulator.mbarrier import MAX_TX, Arrival, MBarrier
 from warpsmith.simulator.memory import OUTSIDE
 from warpsmith.simulator.units import units_of
 
@@ -163,10 +163,10 @@ def expect_tx(x: Lanes, barrier: MBarrier, lanes: Mask, amount: int) -> None:
 def _expect(x: Lanes, barrier: MBarrier, lanes: Mask, amount: int, threads: str) -> None:
     barrier.tx += amount
     barrier.events.append(Arrival(f"expect_tx {amount}", amount, x.place, threads))
-    if abs(barrier.tx) > MAX_COUNT:
+    if abs(barrier.tx) > MAX_TX:
         x.finding(
             "tx-mismatch",
-            f"the transaction count of mbarrier [{barrier.address:#x}] becomes {barrier.tx}; it holds at most {MAX_COUNT}",
+            f"the transaction count of mbarrier [{barrier.address:#x}] becomes {barrier.tx}; it holds at most {MAX_TX}",
             lanes=lanes,
             related=related(barrier),
             repair="Split the copies over several barriers or phases.",

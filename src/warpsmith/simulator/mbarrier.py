@@ -3,6 +3,9 @@
 A barrier counts phases from 0. A phase completes when its pending arrivals and its transaction count are both zero; the
 next one then starts with the expected count. The 64-bit object in memory is opaque to programs: the state lives here, and
 the bytes are a stamp by which an overwritten barrier is recognised.
+
+A barrier of layout v1 also keeps a report, which operations that inspect what they copy may set: none of those is modelled, so
+that every report is zero and its conditional phase completes with its primary one, as in layout v0.
 """
 
 from __future__ import annotations
@@ -20,10 +23,12 @@ if TYPE_CHECKING:
     from warpsmith.simulator.check.clocks import Message
     from warpsmith.simulator.memory import Space
 
-__all__ = ["MAX_COUNT", "Arrival", "MBarrier", "MBarriers"]
+__all__ = ["MAX_COUNT", "MAX_TX", "Arrival", "MBarrier", "MBarriers"]
 
-MAX_COUNT = (1 << 20) - 1
-"""Largest arrival count and magnitude of the transaction count."""
+MAX_COUNT = ((1 << 20) - 1, (1 << 9) - 1)
+"""Largest arrival count of layout v0 and of v1 (table 43)."""
+MAX_TX = (1 << 20) - 1
+"""Largest magnitude of the transaction count."""
 _STAMP = 0x5EED_0000_0000_0000
 
 
@@ -54,6 +59,8 @@ class MBarrier:
     pending: int
     place: Place | None
     """Where it was initialised."""
+    layout: int = 0
+    """0: `.layout::v0`, 1: `.layout::v1`."""
     fenced: bool = False
     """A fence has ordered its initialisation before asynchronous uses."""
     tx: int = 0
@@ -157,10 +164,10 @@ class MBarriers:
         found = self.by_index.get(index)
         return found if found is not None and found.cta == cta else None
 
-    def init(self, index: int, cta: int, count: int, place: Place | None) -> MBarrier:
+    def init(self, index: int, cta: int, count: int, place: Place | None, layout: int = 0) -> MBarrier:
         """Make a barrier; its bytes are defined from now on."""
         row, address = divmod(index, self.shared.row)
-        barrier = MBarrier(index, address, row, cta, count, count, place)
+        barrier = MBarrier(index, address, row, cta, count, count, place, layout)
         self.by_index[index] = barrier
         self.shared.unmark_pending(index, index + 8, write=True)
         self.store(barrier)

@@ -8,7 +8,7 @@ import numpy as np
 
 from warpsmith.simulator.memory import UNDEFINED
 from warpsmith.simulator.reduction import reduce_into
-from warpsmith.simulator.tma import Rows, fill_pattern, inner_bytes, pieces
+from warpsmith.simulator.tma import Rows, fill_pattern, inner_bytes, packed, padding, pieces, row_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,9 +23,9 @@ __all__ = ["gather", "load", "store"]
 
 def load(f: TensorMapFields, rows: Rows, source: Space, base: int, target: Space, row_start: int, address: int) -> None:
     """Copy rows of `source` (byte index `base`) to the box at `address` of the shared row that starts at `row_start`."""
-    inner = inner_bytes(f)
+    inner, spread = row_bytes(f), inner_bytes(f) != row_bytes(f)
     where = pieces(f, address, len(rows.offsets)) + ((row_start + address) >> 4)
-    whole = rows.valid is None and rows.first == 0 and rows.last == inner
+    whole = not spread and rows.valid is None and rows.first == 0 and rows.last == inner
     start = base + rows.offsets
     if whole and not int(np.bitwise_or.reduce(start)) & 15:
         source.note_read(start, inner)
@@ -39,8 +39,9 @@ def load(f: TensorMapFields, rows: Rows, source: Space, base: int, target: Space
         if not inside.all():
             fill = fill_pattern(f)
             plain = np.where(inside, plain, np.resize(fill, inner))
-        data = np.ascontiguousarray(plain).view(np.complex128).reshape(-1)
-        flags = np.ascontiguousarray(source.shadow.take(at, mode="clip") * inside).view(np.complex128).reshape(-1)
+        shadow = source.shadow.take(at, mode="clip") * inside
+        data = np.ascontiguousarray(padding(f, plain, 0)).view(np.complex128).reshape(-1)
+        flags = np.ascontiguousarray(padding(f, shadow, UNDEFINED)).view(np.complex128).reshape(-1)
     target.views[16][where] = _converted(f, data)
     if flags.view(np.uint8).any():
         target.shadows[16][where] = (flags.view(np.uint8) & UNDEFINED).view(np.complex128)
@@ -66,23 +67,32 @@ def _converted(f: TensorMapFields, data: NDArray[np.complex128]) -> NDArray[np.c
     return bits.astype(np.uint32).view(np.complex128)
 
 
-def gather(f: TensorMapFields, count: int, source: Space, row_start: int, address: int) -> NDArray[np.uint8]:
-    """Return the bytes of a box in shared memory, `[row, byte]`, the swizzle undone."""
-    inner = inner_bytes(f)
+def gather(
+    f: TensorMapFields, count: int, source: Space, row_start: int, address: int
+) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Return the bytes of a box in shared memory, `[row, byte]`, the swizzle undone and packed, and which are undefined."""
     where = pieces(f, address, count) + ((row_start + address) >> 4)
-    return source.views[16].take(where).view(np.uint8).reshape(count, inner)
+    data, flags = (
+        memory.take(where).view(np.uint8).reshape(count, inner_bytes(f)) for memory in (source.views[16], source.shadows[16])
+    )
+    undefined: NDArray[np.uint8] = (flags & np.uint8(UNDEFINED)) * np.uint8(0xFF)
+    return packed(f, data), packed(f, undefined) != 0
 
 
 def store(
     f: TensorMapFields,
     rows: Rows,
-    data: NDArray[np.uint8],
+    held: tuple[NDArray[np.uint8], NDArray[np.bool_]],
     target: Space,
     base: int,
     op: str | None,
     step: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]] | None = None,
-) -> None:
-    """Write rows to global memory, or reduce into it with `op` (`step` in its place); bytes outside the tensor are left out."""
+) -> bool:
+    """Write rows to global memory, or reduce into it with `op` (`step` in its place); bytes outside the tensor are left out.
+
+    Say whether any of the bytes written was undefined.
+    """
+    data, undefined = held
     at, inside = _bytes(rows, base + rows.offsets, data.shape[1])
     if op is None:
         if inside.all():
@@ -94,3 +104,4 @@ def store(
         first = inside[:, ::size]
         reduce_into(target, at[:, ::size][first], data.reshape(data.shape[0], -1, size)[first], f.element, op, step)
     target.shadow[at[inside]] &= 0xFF ^ UNDEFINED
+    return bool((undefined & inside).any())

@@ -28,7 +28,8 @@ class TensorMap:
     """A tensor map of a numpy array, as a kernel argument.
 
     `box`, `element_strides`, `lower` and `upper` follow the order of `array.shape` (outermost first); a kernel's
-    coordinates run the other way, innermost first. Raise `InputError` where the driver would refuse.
+    coordinates run the other way, innermost first. Of elements of four or six bits the array holds the packed bytes, and
+    `box` counts elements. Raise `InputError` where the driver would refuse.
 
     >>> a = np.zeros((128, 256), np.float16)
     >>> TensorMap(a, box=(64, 64), swizzle="128B").fields(address=0x1000).dims
@@ -71,7 +72,7 @@ class TensorMap:
             raise InputError("tensor map: the last dimension of the array must be contiguous")
         self.options: dict[str, Any] = {
             "element": name,
-            "dims": tuple(reversed(a.shape)),
+            "dims": _dims(a, name),
             "strides": tuple(reversed(a.strides[:-1])),
             "box": tuple(map(int, reversed(box))),
             "element_strides": tuple(reversed(element_strides)) or (1,) * a.ndim,
@@ -90,6 +91,14 @@ class TensorMap:
     def encode(self, address: int) -> bytes:
         """Return the 128 bytes with the array at a device address."""
         return encode(self.fields(address))
+
+
+def _dims(a: Any, element: str) -> tuple[int, ...]:
+    """Return the elements in each dimension, innermost first; elements of less than a byte lie packed in the array's rows."""
+    known = ELEMENTS.get(element)
+    if known is None or known.bits >= 8 or not a.ndim:
+        return tuple(reversed(a.shape))
+    return (a.shape[-1] * a.itemsize * 8 // known.bits, *reversed(a.shape[:-1]))
 
 
 @lru_cache(maxsize=256)

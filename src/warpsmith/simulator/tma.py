@@ -3,6 +3,10 @@
 A copy is a list of rows of `inner` consecutive bytes of global memory (the innermost dimension, or the channels of a
 pixel). In shared memory the rows follow each other, dense or, where they are narrower than the swizzle, as far apart as it is
 wide; then 16-byte pieces trade places by absolute address. Bytes between narrow rows stay as they were (seen on an H200).
+
+Elements of b4x16_p64 and b6x16_p32 come in groups of sixteen: 8 or 12 bytes in global memory, and in shared memory 16, the
+rest of which a load leaves undefined (5.5.1.1). Stores with the type code of b6x16_p32 mean b6p2x16: 16 bytes of shared memory,
+whose low six bits are packed into 12. Barriers count the bytes in global memory ("amount of data copied").
 """
 
 from __future__ import annotations
@@ -27,7 +31,10 @@ __all__ = [
     "fill_pattern",
     "inner_bytes",
     "modelled",
+    "packed",
+    "padding",
     "pieces",
+    "row_bytes",
     "rows_gather",
     "rows_im2col",
     "rows_im2col_w",
@@ -46,19 +53,59 @@ class Rows(NamedTuple):
     """Bytes `first:last` of every row lie inside the tensor."""
 
 
-def modelled(f: TensorMapFields) -> None:
-    """Raise `CapabilityError` for tensor maps whose copies are not modelled."""
+_GROUP = {"b4x16_p64": 8, "b6x16_p32": 12}
+"""Bytes in global memory of sixteen elements that take 16 bytes of shared memory."""
+_SLICE = {"16B": 16, "32B": 32}
+"""Bytes of a slice of channels by interleave."""
+
+
+def modelled(f: TensorMapFields, column: int) -> None:
+    """Raise `CapabilityError` for tensor maps, and innermost coordinates, whose copies are not modelled.
+
+    An interleaved tensor of one slice is laid out like one without interleave. With more, the manual says neither how far
+    slices lie apart in global memory, nor in which order slices and pixels follow each other in shared memory, nor whether
+    the innermost coordinate counts channels or slices.
+    """
     if f.interleave != "none":
-        raise CapabilityError(f"simulator: tensor copies with interleave {f.interleave} are not modelled")
-    if f.element in ("b4x16_p64", "b6x16_p32"):
-        raise CapabilityError(f"simulator: tensor copies of {f.element} are not modelled")
+        name = f"simulator: tensor copies with interleave {f.interleave}"
+        if f.dims[0] * f.bits // 8 != _SLICE[f.interleave] or _count(f) != f.dims[0] or column or f.element_strides[0] != 1:
+            raise CapabilityError(f"{name} are modelled for tensors of one slice of {_SLICE[f.interleave]} bytes, taken whole")
+        if f.swizzle not in ("none", f.interleave):
+            raise CapabilityError(f"{name} and swizzle {f.swizzle} are not modelled")
     if f.swizzle == FLIP_8B:
         raise CapabilityError(f"simulator: tensor copies with swizzle {f.swizzle} are not modelled")
 
 
+def _count(f: TensorMapFields) -> int:
+    return f.channels if f.mode != "tiled" else f.box[0]
+
+
+def row_bytes(f: TensorMapFields) -> int:
+    """Return the bytes of one row in global memory."""
+    return _count(f) * f.bits // 8
+
+
 def inner_bytes(f: TensorMapFields) -> int:
     """Return the bytes of one row in shared memory."""
-    return (f.channels if f.mode != "tiled" else f.box[0]) * f.bits // 8
+    return _count(f) if f.element in _GROUP else row_bytes(f)
+
+
+def padding(f: TensorMapFields, rows: NDArray[np.uint8], fill: int) -> NDArray[np.uint8]:
+    """Return rows of global memory `[row, byte]` as they lie in shared memory; what is added has the value `fill`."""
+    if f.element not in _GROUP:
+        return rows
+    group = _GROUP[f.element]
+    out = np.full((len(rows), rows.shape[1] // group, 16), fill, np.uint8)
+    out[..., :group] = rows.reshape(len(rows), -1, group)
+    return out.reshape(len(rows), -1)
+
+
+def packed(f: TensorMapFields, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return rows of shared memory `[row, byte]` as a store puts them into global memory."""
+    if f.element not in _GROUP:
+        return rows
+    bits = np.unpackbits(rows[..., None], axis=-1, bitorder="little")[..., : f.bits]
+    return np.packbits(bits.reshape(len(rows), -1), axis=-1, bitorder="little")
 
 
 def extent(f: TensorMapFields) -> int:

@@ -26,7 +26,7 @@ def two_step(
     lane: Lane,
     kind: str,
     read: Callable[[Machine], Any],
-    write: Callable[[Machine, Any], None],
+    write: Callable[[Machine, Any], bool],
     reads: list[Extent],
     writes: list[Extent],
     *,
@@ -35,6 +35,7 @@ def two_step(
 ) -> None:
     """Issue a copy of the lane's open bulk group: `read` when the schedule says so, `write` of what it returned later.
 
+    `write` says whether undefined bytes reached global memory, which is reported as a store of them would be.
     `rows` of global memory (starts, bytes of each) are written besides `writes`; `strength` is that of the writes.
     """
     held: list[Any] = []
@@ -46,8 +47,14 @@ def two_step(
         machine.progress()
 
     def second(machine: Machine) -> None:
-        if held:  # nothing was read where another CTA had the memory by then
-            write(machine, held.pop())
+        if held and write(machine, held.pop()) and machine.checking:  # else another CTA had the memory by then
+            machine.findings.report(
+                "uninitialised-read",
+                f"`{kind}`: bytes of shared memory that nobody wrote are stored to global memory",
+                writing.place,
+                threads,
+                repair="write the whole box before it is stored, or store a smaller one",
+            )
         machine.progress()
 
     reading = AsyncOperation(f"{kind} (reading)", first, lane.row, x.place, threads, reads=reads)

@@ -10,8 +10,9 @@ from warpsmith.simulator.async_access import Lane, claim, follow, lanes_of, sign
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
 from warpsmith.simulator.meanings.atomic import copied_step
-from warpsmith.simulator.meanings.registry import machine, refuse, sync
-from warpsmith.simulator.memory import UNDEFINED
+from warpsmith.simulator.meanings.registry import machine, sync
+from warpsmith.simulator.meanings.reports import mask_width, reports
+from warpsmith.simulator.memory import GLOBAL_BASE, OUTSIDE, UNDEFINED
 from warpsmith.simulator.multicast import destinations
 from warpsmith.simulator.outcome import Outcome
 from warpsmith.simulator.reduction import reduce_into
@@ -27,24 +28,15 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-_UNMODELLED = ("ignore_oob", "report", "multicast::cluster::32b")
-
-
-def _refused(m: Match) -> Refused | None:
-    for word in _UNMODELLED:
-        if m.get(word) or (f".{word}" in m.row.pattern.replace("{", ".").split("?")[0] and word in m.mnemonic):
-            return refuse(f"`.{word}` is not modelled")
-    return None
-
 
 @machine("cp.async.bulk", "cp.reduce.async.bulk")
 def bulk(m: Match) -> Function | Refused:
     """Copy or reduce a run of bytes between global memory and shared memory, or to another CTA's shared memory."""
-    if (no := _refused(m)) is not None:
+    if (no := reports(m)) is not None:
         return no
     names = tuple(slot.name for slot in m.operands)
     spaces = {slot.name: slot.space for slot in m.operands if slot.kind == "address"}
-    op = _reduction(m)
+    op, mask_bits = _reduction(m), mask_width(m)
 
     def run(x: Lanes, *operands: Any) -> None:
         v = dict(zip(names, operands, strict=False))
@@ -58,11 +50,14 @@ def bulk(m: Match) -> Function | Refused:
                     repair="Copy a multiple of 16 bytes and pad the buffer.",
                 )
                 continue
-            source = span_of(x, lane, spaces["a"], lane.at(v["a"]), size) if size else None
+            edges = _edges(x, lane, v)
+            if size == 0 or edges is None:
+                continue
+            source = _source(x, lane, spaces["a"], lane.at(v["a"]), size, edges)
             if source is None:
                 continue
             if "mbar" in v:
-                _to_shared(x, lane, v, spaces, source, size, op)
+                _to_shared(x, lane, v, spaces, source, size, op, edges, mask_bits)
             else:
                 target = span_of(x, lane, spaces["d"], lane.at(v["d"]), size)
                 if target is not None:
@@ -81,9 +76,45 @@ def _reduction(m: Match) -> tuple[str, str] | None:
     return op, words[-1]
 
 
+def _edges(x: Lanes, lane: Lane, v: dict[str, Any]) -> tuple[int, int] | None:
+    """Return how many bytes at the beginning and the end `.ignore_oob` leaves out; None when they were reported."""
+    if "left" not in v:
+        return 0, 0
+    left, right = lane.at(v["left"]), lane.at(v["right"])
+    if 0 <= left < 16 and 0 <= right < 16:
+        return left, right
+    x.finding(
+        "out-of-bounds",
+        f"a bulk copy with .ignore_oob ignores {left} bytes at the beginning and {right} at the end; 0 to 15 are possible",
+        lanes=lane.mask,
+        repair="Round the addresses to multiples of 16 and ignore what this adds.",
+    )
+    return None
+
+
+def _source(
+    x: Lanes, lane: Lane, space: str | None, address: int, size: int, edges: tuple[int, int]
+) -> tuple[Space, int] | None:
+    """Return (space, flat index) of the source; bytes that `.ignore_oob` leaves out may lie outside. None when reported."""
+    if edges == (0, 0):
+        return span_of(x, lane, space, address, size)
+    memory, index = x.machine.global_, address - GLOBAL_BASE
+    if address % 16:
+        x.machine.check.misaligned(x, memory, np.full(x.shape, address, np.int64), 16, lane.mask)
+        return None
+    first, last = index + edges[0], index + size - edges[1]
+    kept = memory.shadow[max(first, 0) : max(last, 0)]
+    if first < 0 or len(kept) < last - first or (last > first and kept.max() >= OUTSIDE):
+        gap = 0 if first < 0 or len(kept) == 0 else int(np.argmax(kept >= OUTSIDE))
+        at = np.full(x.shape, address + edges[0] + gap, np.int64)
+        x.machine.check.outside(x, memory, at, 1, lane.mask)
+        return None
+    return memory, index
+
+
 def _to_shared(
     x: Lanes, lane: Lane, v: dict[str, Any], spaces: dict[str, str | None], source: tuple[Space, int], size: int,
-    reduction: tuple[str, str] | None,
+    reduction: tuple[str, str] | None, edges: tuple[int, int], mask_bits: int,
 ) -> None:  # fmt: skip
     target = span_of(x, lane, spaces["d"], lane.at(v["d"]), size)
     if target is None:
@@ -94,18 +125,18 @@ def _to_shared(
     x.mask = before
     if barrier is None:
         return
-    for to, at in destinations(x, lane, v.get("mask"), target[1], barrier):
+    for to, at in destinations(x, lane, v.get("mask"), target[1], barrier, bits=mask_bits):
         copy = AsyncOperation(
             "cp.async.bulk" if reduction is None else "cp.reduce.async.bulk", _never, lane.row, x.place, who(x, lane)
         )
-        copy.reads = [Extent(source[0], source[1], source[1] + size)]
+        copy.reads = [Extent(source[0], source[1] + edges[0], max(source[1] + edges[0], source[1] + size - edges[1]))]
         copy.writes = [Extent(target[0], to, to + size)]
         signals = watch(x, lane, at, copy)
         if signals is None:
             continue
 
         def complete(machine: Machine, copy: AsyncOperation = copy, to: int = to, signals: Any = signals) -> None:
-            _move(source, (target[0], to), size, reduction)
+            _move(source, (target[0], to), size, reduction, edges)
             machine.counters.bytes[copy.kind] += size
             machine.progress()
             signal(machine, signals, copy, size)
@@ -129,13 +160,15 @@ def _to_global(
         piece = slice(source[1], source[1] + size)
         return source[0].data[piece].copy(), source[0].shadow[piece] & UNDEFINED
 
-    def write(machine: Machine, held: Any) -> None:
+    def write(machine: Machine, held: Any) -> bool:
         data, flags = held
+        mask = np.resize(kept, size)
         if bits == 0xFFFF:
             _put(data, flags, target, size, reduction)
         else:
-            _put_kept(data, flags, target, np.resize(kept, size))
+            _put_kept(data, flags, target, mask)
         machine.counters.bytes[kind] += size // 16 * bits.bit_count()
+        return bool(flags[mask].any())
 
     two_step(
         x,
@@ -162,10 +195,22 @@ def _never(_: Machine) -> None:
     """Stand in until the copy is complete as an object."""
 
 
-def _move(source: tuple[Space, int], target: tuple[Space, int], size: int, reduction: tuple[str, str] | None) -> None:
-    source[0].note_read(source[1], size)
-    piece = slice(source[1], source[1] + size)
-    _put(source[0].data[piece], source[0].shadow[piece] & UNDEFINED, target, size, reduction)
+def _move(
+    source: tuple[Space, int], target: tuple[Space, int], size: int, reduction: tuple[str, str] | None, edges: tuple[int, int]
+) -> None:  # fmt: skip
+    space, at = source
+    if edges == (0, 0):
+        space.note_read(at, size)
+        piece = slice(at, at + size)
+        _put(space.data[piece], space.shadow[piece] & UNDEFINED, target, size, reduction)
+        return
+    data, flags = np.zeros(size, np.uint8), np.full(size, UNDEFINED, np.uint8)
+    first, last = edges[0], size - edges[1]
+    if last > first:
+        space.note_read(at + first, last - first)
+        data[first:last] = space.data[at + first : at + last]
+        flags[first:last] = space.shadow[at + first : at + last] & UNDEFINED
+    _put(data, flags, target, size, reduction)
 
 
 def _put(data: Any, flags: Any, target: tuple[Space, int], size: int, reduction: tuple[str, str] | None) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from warpsmith.base.errors import InputError
+from warpsmith.base.tensormap import PADDED
 from warpsmith.simulator import tensor_copy
 from warpsmith.simulator.async_access import Lane, claim, follow, lanes_of, signal, span_of, watch, who, within
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
@@ -14,6 +15,8 @@ from warpsmith.simulator.barrier_access import groups
 from warpsmith.simulator.check.transit import Issuer
 from warpsmith.simulator.meanings.atomic import copied_step
 from warpsmith.simulator.meanings.registry import machine, refuse
+from warpsmith.simulator.meanings.reports import mask_width, reports
+from warpsmith.simulator.meanings.tensor_stores import stored
 from warpsmith.simulator.memory import GLOBAL_BASE
 from warpsmith.simulator.multicast import destinations
 from warpsmith.simulator.swizzle import FLIP_8B
@@ -24,6 +27,7 @@ from warpsmith.simulator.tma import (
     extent,
     inner_bytes,
     modelled,
+    row_bytes,
     rows_gather,
     rows_im2col,
     rows_im2col_w,
@@ -42,6 +46,16 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+_WIDE = ("im2col::w", "im2col::w::128", "im2col_no_offs::w")
+"""Modes that walk along W alone; without offsets wHalo and wOffset are 0."""
+
+
+class Pairing(NamedTuple):
+    """How a multicast names its destinations: whether pairs share a barrier (`.cta_group::2`), and the bits of its mask."""
+
+    paired: bool
+    bits: int
+
 
 def _mode(m: Match) -> str:
     words = m.mnemonic.split(".")
@@ -49,10 +63,9 @@ def _mode(m: Match) -> str:
 
 
 def _refused(m: Match) -> Refused | None:
-    for word in ("override", "report", "multicast::cluster::32b", "im2col_no_offs::w"):
-        if word in m.mnemonic:
-            return refuse(f"`.{word}` is not modelled")
-    return None
+    if "override" in m.mnemonic:
+        return refuse("`.override` is not modelled")
+    return reports(m)
 
 
 @machine("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor")
@@ -63,7 +76,7 @@ def tensor(m: Match) -> Function | Refused:
     names = tuple(slot.name for slot in m.operands)
     spaces = {slot.name: slot.space for slot in m.operands if slot.kind == "address"}
     mode, words = _mode(m), m.mnemonic.split(".")
-    paired = "cta_group::2" in m.mnemonic
+    pairing = Pairing("cta_group::2" in m.mnemonic, mask_width(m))
     reduction = next((w for w in words if w in ("add", "min", "max", "inc", "dec", "and", "or", "xor")), None)
     dimensions = next(int(w[0]) for w in words if w in ("1d", "2d", "3d", "4d", "5d"))
 
@@ -75,13 +88,13 @@ def tensor(m: Match) -> Function | Refused:
                 continue
             offsets = [lane.at(o) for o in v["o"]] if v.get("o") is not None else []
             coordinates = [lane.at(c) for c in v["m"][1]]
+            modelled(f, coordinates[0])
             if not _starts_on_sixteen(x, lane, f, coordinates[0]):
                 continue
-            rows = _rows(f, coordinates, offsets, mode)
             if "mbar" in v:
-                _load(x, lane, v, spaces, f, rows, paired=paired)
-            else:
-                _store(x, lane, v, spaces, f, rows, reduction)
+                _load(x, lane, v, spaces, f, _rows(f, coordinates, offsets, mode), pairing)
+            elif stored(x, lane, f, coordinates, mode, reduction):
+                _store(x, lane, v, spaces, f, _rows(f, coordinates, offsets, mode), reduction)
 
     return run
 
@@ -91,6 +104,15 @@ def _starts_on_sixteen(x: Lanes, lane: Lane, f: TensorMapFields, column: int) ->
 
     Seen for loads, stores, reductions and prefetches, tiled and im2col, with and without swizzle.
     """
+    if f.element in PADDED and column % 128:
+        x.finding(
+            "out-of-bounds",
+            f"a tensor copy of {f.element} starts at innermost coordinate {column}; it must be a multiple of 128",
+            lanes=lane.mask,
+            stop=True,
+            repair="Start boxes at multiples of 128 elements.",
+        )
+        return False
     if column * f.bits % 128 == 0:
         return True
     x.finding(
@@ -105,8 +127,9 @@ def _starts_on_sixteen(x: Lanes, lane: Lane, f: TensorMapFields, column: int) ->
 
 
 def _rows(f: TensorMapFields, coordinates: list[int], offsets: list[int], mode: str) -> Rows:
-    if mode.startswith("im2col::w"):
-        return rows_im2col_w(f, coordinates, offsets[0], offsets[1], 128 if mode == "im2col::w::128" else f.pixels)
+    if mode in _WIDE:
+        halo, offset = offsets or (0, 0)
+        return rows_im2col_w(f, coordinates, halo, offset, 128 if mode == "im2col::w::128" else f.pixels)
     if mode.startswith("im2col"):
         return rows_im2col(f, coordinates, offsets)
     if mode in ("tile::gather4", "tile::scatter4"):
@@ -129,15 +152,17 @@ def _map_of(x: Lanes, lane: Lane, address: Any, dimensions: int, mode: str) -> T
     except InputError as error:
         _bad_map(x, lane, f"the 128 bytes at {lane.at(address):#x} are {error}")
         return None
-    modelled(f)
     if f.rank != dimensions:
         _bad_map(x, lane, f"a {dimensions}d copy with a tensor map of rank {f.rank}")
         return None
     if (f.mode == "tiled") == mode.startswith("im2col"):
         _bad_map(x, lane, f"a copy in {mode} mode with a tensor map in {f.mode} mode")
         return None
-    if mode.startswith("im2col::w") and f.swizzle in ("none", FLIP_8B):
+    if mode in _WIDE and f.swizzle in ("none", FLIP_8B):
         _bad_map(x, lane, f"a copy in {mode} mode with a tensor map of swizzle {f.swizzle}, which this mode has not")
+        return None
+    if mode in _WIDE and f.interleave != "none":
+        _bad_map(x, lane, f"a copy in {mode} mode with a tensor map of interleave {f.interleave}, which this mode has not")
         return None
     start, size = f.address - GLOBAL_BASE, extent(f)
     found, distance = x.machine.global_.allocation_near(start)
@@ -159,9 +184,9 @@ def _bad_map(x: Lanes, lane: Lane, message: str) -> None:
 
 
 def _load(
-    x: Lanes, lane: Lane, v: dict[str, Any], spaces: dict[str, str | None], f: TensorMapFields, rows: Rows, *, paired: bool
+    x: Lanes, lane: Lane, v: dict[str, Any], spaces: dict[str, str | None], f: TensorMapFields, rows: Rows, pairing: Pairing
 ) -> None:
-    size = len(rows.offsets) * inner_bytes(f)
+    size = len(rows.offsets) * row_bytes(f)
     target = _box(x, lane, spaces["d"], lane.at(v["d"]), len(rows.offsets), f)
     if target is None:
         return
@@ -171,10 +196,10 @@ def _load(
     if barrier is None:
         return
     shared, width = x.machine.shared, x.machine.shared.row
-    if v.get("mask") is None and not _signals_own(x, lane, target, barrier, paired=paired):
+    if v.get("mask") is None and not _signals_own(x, lane, target, barrier, paired=pairing.paired):
         return
     loaded = _rows_of(f, rows)
-    for to, at in destinations(x, lane, v.get("mask"), target, barrier, paired=paired):
+    for to, at in destinations(x, lane, v.get("mask"), target, barrier, paired=pairing.paired, bits=pairing.bits):
         copy = AsyncOperation("cp.async.bulk.tensor", _never, lane.row, x.place, who(x, lane))
         copy.writes = [Extent(shared, to, to + box_bytes(f, to % width, len(rows.offsets)))]
         signals = watch(x, lane, at, copy)
@@ -192,7 +217,7 @@ def _load(
         claim(x, lane, copy)
         follow(x, lane, copy, signals)
         if x.machine.races is not None:
-            x.machine.races.tags.note(to, size, f.swizzle)
+            x.machine.races.tags.note(to, len(rows.offsets) * inner_bytes(f), f.swizzle)
         if (races := x.machine.races) is not None and races.global_ is not None:
             issuer = Issuer(lane.mask, lane.row, (x.t0 + lane.t,))
             cells = races.transit.rows(x.machine.global_, *loaded)
@@ -250,7 +275,7 @@ def _store(
     rows: Rows,
     reduction: str | None,
 ) -> None:
-    size = len(rows.offsets) * inner_bytes(f)
+    size = len(rows.offsets) * row_bytes(f)
     source = _box(x, lane, spaces["a"], lane.at(v["a"]), len(rows.offsets), f)
     if source is None:
         return
@@ -263,9 +288,9 @@ def _store(
 
     step = None if reduction is None else copied_step(reduction, f.element)
 
-    def write(machine: Machine, data: Any) -> None:
-        tensor_copy.store(f, rows, data, machine.global_, f.address - GLOBAL_BASE, reduction, step)
+    def write(machine: Machine, held: Any) -> bool:
         machine.counters.bytes[kind] += size
+        return tensor_copy.store(f, rows, held, machine.global_, f.address - GLOBAL_BASE, reduction, step)
 
     strength = 0 if reduction is None else 3
     reads = [Extent(shared, source, source + box_bytes(f, offset, len(rows.offsets)))]
@@ -286,6 +311,7 @@ def prefetch(m: Match) -> Function | Refused:
         for lane in lanes_of(x):
             f = _map_of(x, lane, v["m"][0], dimensions, mode)
             if f is not None:
+                modelled(f, lane.at(v["m"][1][0]))
                 _starts_on_sixteen(x, lane, f, lane.at(v["m"][1][0]))
 
     return run

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpsmith.base.findings import Related
 from warpsmith.simulator.access import Located, inside, read
 from warpsmith.simulator.async_access import extents_of, within
 from warpsmith.simulator.asynchronous import AsyncOperation
 from warpsmith.simulator.barrier_access import arrive, find, groups
 from warpsmith.simulator.findings import threads_text
+from warpsmith.simulator.mbarrier import MAX_COUNT
 from warpsmith.simulator.meanings.mbarrier import space_of
 from warpsmith.simulator.meanings.registry import machine, sync
 from warpsmith.simulator.memory import SHARED_WINDOW, UNDEFINED
@@ -149,11 +151,25 @@ def mbarrier_arrive(m: Match) -> Function:
             count = int(lanes.sum())
             if not noinc:
                 barrier.pending += count
+                _within_limit(x, barrier, lanes)
                 units_of(x.machine).barriers.store(barrier)
             _arrive_later(x, barrier, lanes.copy())
         return DONE
 
     return run
+
+
+def _within_limit(x: Lanes, barrier: MBarrier, lanes: Mask) -> None:
+    limit = MAX_COUNT[barrier.layout]
+    if barrier.pending > limit:
+        x.finding(
+            "over-arrival",
+            f"cp.async.mbarrier.arrive raises the pending count of mbarrier [{barrier.address:#x}] to {barrier.pending}; "
+            f"it holds at most {limit}",
+            lanes=lanes,
+            related=[Related("initialised here", barrier.place)],
+            repair="Count these arrivals in mbarrier.init and use .noinc, or spread them over barriers.",
+        )
 
 
 def _arrive_later(x: Lanes, barrier: MBarrier, lanes: Mask) -> None:

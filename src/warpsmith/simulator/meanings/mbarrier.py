@@ -11,7 +11,8 @@ from warpsmith.simulator.asynchronous import AsyncOperation
 from warpsmith.simulator.barrier_access import arrive, complete_tx, expect_tx, find, groups
 from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.mbarrier import MAX_COUNT, Arrival
-from warpsmith.simulator.meanings.registry import machine, refuse, sync
+from warpsmith.simulator.meanings.registry import machine, sync
+from warpsmith.simulator.multicast import same_offset
 from warpsmith.simulator.outcome import DONE, Outcome, Wait
 from warpsmith.simulator.phase_wait import PhaseWait, Waiting, waiters
 from warpsmith.simulator.units import units_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
     from warpsmith.simulator.mbarrier import MBarrier
-    from warpsmith.simulator.meanings.registry import Function, Refused
+    from warpsmith.simulator.meanings.registry import Function
 
     Mask = NDArray[np.bool_]
 
@@ -40,31 +41,21 @@ def space_of(m: Match) -> str | None:
     return next(slot.space for slot in m.operands if slot.kind == "address")
 
 
-def _new_features(m: Match) -> Refused | None:
-    """Refuse what PTX 9.3 and later added and this simulator does not model."""
-    for word in m.values:
-        if m.values[word] and ("multicast" in word or m.values[word] == "layout::v1"):
-            return refuse(f"`{m.values[word] if isinstance(m.values[word], str) else word}` is not modelled")
-    if "multicast" in m.row.pattern:
-        return refuse("its PTX 9.3 and later form is not modelled")
-    return None
-
-
 @sync("mbarrier.init")
-def init(m: Match) -> Function | Refused:
-    """Make a barrier: the count of arrivals of each phase."""
-    if (no := _new_features(m)) is not None:
-        return no
+def init(m: Match) -> Function:
+    """Make a barrier: the count of arrivals of each phase, and the layout."""
+    layout = int("layout::v1" in m.mnemonic)
+    limit = MAX_COUNT[layout]
 
     def run(x: Lanes, address: NDArray[np.int64], count: Any) -> Outcome:
         counts = _lanes(x, count)
         barriers = units_of(x.machine).barriers
         for index, lanes in groups(x, space_of(m), address):
             n = int(counts[lanes][0])
-            if not 1 <= n <= MAX_COUNT:
+            if not 1 <= n <= limit:
                 x.finding(
                     "uninitialised-barrier",
-                    f"mbarrier.init with a count of {n}; 1 to {MAX_COUNT} are possible",
+                    f"mbarrier.init with a count of {n}; 1 to {limit} are possible",
                     lanes=lanes,
                     repair="Initialise with the number of arrivals that complete a phase.",
                     stop=True,
@@ -80,7 +71,7 @@ def init(m: Match) -> Function | Refused:
                     related=[Related("initialised here before", old.place)],
                     repair="Initialise once, or run mbarrier.inval when every user is done with it.",
                 )
-            barrier = barriers.init(index, cta, n, x.place)
+            barrier = barriers.init(index, cta, n, x.place, layout)
             if x.machine.order is not None:
                 x.machine.order.barrier_begins(x, barrier, lanes)
             if (peers := x.machine.peers) is not None:
@@ -118,14 +109,12 @@ def inval(m: Match) -> Function:
 
 
 @sync("mbarrier.expect_tx")
-def expect(m: Match) -> Function | Refused:
+def expect(m: Match) -> Function:
     """Announce bytes without arriving."""
-    if (no := _new_features(m)) is not None:
-        return no
 
-    def run(x: Lanes, address: NDArray[np.int64], tx: Any) -> Outcome:
+    def run(x: Lanes, address: NDArray[np.int64], tx: Any, mask: Any = None) -> Outcome:
         amounts = _lanes(x, tx)
-        for index, lanes in groups(x, space_of(m), address):
+        for index, lanes in same_offset(x, groups(x, space_of(m), address), mask):
             if (barrier := find(x, index, lanes, "mbarrier.expect_tx on")) is not None:
                 expect_tx(x, barrier, lanes, int(amounts[lanes].sum()))
         return DONE
@@ -134,14 +123,12 @@ def expect(m: Match) -> Function | Refused:
 
 
 @sync("mbarrier.complete_tx")
-def complete(m: Match) -> Function | Refused:
+def complete(m: Match) -> Function:
     """Simulate the completion of bytes."""
-    if (no := _new_features(m)) is not None:
-        return no
 
-    def run(x: Lanes, address: NDArray[np.int64], tx: Any) -> Outcome:
+    def run(x: Lanes, address: NDArray[np.int64], tx: Any, mask: Any = None) -> Outcome:
         amounts = _lanes(x, tx)
-        for index, lanes in groups(x, space_of(m), address):
+        for index, lanes in same_offset(x, groups(x, space_of(m), address), mask):
             if (barrier := find(x, index, lanes, "mbarrier.complete_tx on")) is not None:
                 amount = int(amounts[lanes].sum())
                 event = Arrival(f"complete_tx {amount}", amount, x.place, threads_text(x, lanes))
@@ -152,20 +139,21 @@ def complete(m: Match) -> Function | Refused:
 
 
 @sync("mbarrier.arrive", "mbarrier.arrive_drop")
-def arriving(m: Match) -> Function | Refused:
+def arriving(m: Match) -> Function:
     """Arrive, with a count, with bytes announced first, or with arrivals dropped from the phases to come."""
-    if (no := _new_features(m)) is not None:
-        return no
+    names = [slot.name for slot in m.operands][2:]
     expects = ".expect_tx" in m.row.pattern
     drop, no_complete = m.row.pattern.startswith("mbarrier.arrive_drop"), ".noComplete" in m.row.pattern
     space, relaxed = space_of(m), "relaxed" in m.mnemonic
 
-    def run(x: Lanes, state: Any, address: NDArray[np.int64], amount: Any = None) -> Outcome:
+    def run(x: Lanes, state: Any, address: NDArray[np.int64], *operands: Any) -> Outcome:
+        v = dict(zip(names, operands, strict=False))
         states = np.zeros(x.shape, np.uint64)
+        amount = v.get("tx" if expects else "count")
         given = None if amount is None else _lanes(x, amount)
         counts = np.ones(x.shape, np.int64) if expects or given is None else given
         tx = given if expects else None
-        for index, lanes in groups(x, space, address):
+        for index, lanes in same_offset(x, groups(x, space, address), v.get("mask")):
             if (barrier := find(x, index, lanes, "arrives at")) is None:
                 continue
             own = x.c0 <= barrier.row < x.c1 and bool(lanes[barrier.row - x.c0].any())
@@ -237,20 +225,27 @@ def pending_count(m: Match) -> Function:
 
 
 @machine("mbarrier.check_layout")
-def check_layout(m: Match) -> Refused:
-    """Refuse: layouts other than v0 are not modelled."""
-    return refuse("barrier layouts are not modelled")
+def check_layout(m: Match) -> Function:
+    """Say whether a barrier has the layout of the qualifier."""
+    layout = int("layout::v1" in m.mnemonic)
+
+    def run(x: Lanes, p: Any, address: NDArray[np.int64]) -> None:
+        same = np.zeros(x.shape, np.bool_)
+        for index, lanes in groups(x, space_of(m), address):
+            if (barrier := find(x, index, lanes, "mbarrier.check_layout of")) is not None:
+                same |= lanes & (barrier.layout == layout)
+        x.put(p, same)
+
+    return run
 
 
 @sync("mbarrier.test_wait", "mbarrier.try_wait")
-def waiting(m: Match) -> Function | Refused:
+def waiting(m: Match) -> Function:
     """Test for a phase; `try_wait` parks until it completes, as the hardware suspends the thread.
 
-    All barriers have layout v0: their primary and conditional phases are one, and the report of a completed phase
-    (predicate and value) is zero; before that the report is undefined.
+    The primary and the conditional phase of a barrier are one while nothing reports (see `simulator.mbarrier`); the report
+    of a completed phase (predicate and value) is zero, before that it is undefined.
     """
-    if (no := _new_features(m)) is not None:
-        return no
     by_parity = ".parity" in m.row.pattern
     parks = m.row.pattern.startswith("mbarrier.try_wait")
     space = space_of(m)

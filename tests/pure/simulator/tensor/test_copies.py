@@ -340,3 +340,54 @@ def test_only_the_bytes_of_the_mask_are_in_flight(run: Any, byte: int, kinds: li
     )
     r = run(body, out, data, parameters=IN, target="sm_100a")
     assert [f.kind for f in r.findings] == kinds
+
+
+IGNORING = (
+    HEAD
+    + BARRIER
+    + """ @%p1 bra W;
+ mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 64;
+ cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [%r1], [SOURCE], 64, LEFT, RIGHT, [%r2];
+"""
+    + WAIT
+    + " add.u32 %r5, %r1, %t; add.u64 %rd9, %out, %rd8; ld.shared.u8 %h1, [%r5+AT]; st.global.u8 [%rd9], %h1;\n"
+)
+
+
+def ignoring(run: Any, source: str, left: str, right: str, at: int, data: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Copy 64 bytes and store the 32 from `at` on."""
+    out = np.zeros(512, np.uint8)
+    body = IGNORING.replace("SOURCE", source).replace("LEFT", left).replace("RIGHT", right).replace("AT", str(at))
+    body = " mov.u32 %r9, 16;" + body.replace("add.u64 %rd9", "cvt.u64.u32 %rd8, %t; add.u64 %rd9")
+    return run(body, out, data, parameters=IN, target="sm_90", version="9.2"), out
+
+
+@pytest.mark.parametrize(("offset", "right", "seen"), [(0, 0, []), (48, 12, []), (48, 11, ["out-of-bounds"])])
+def test_ignored_bytes_may_lie_outside(run: Any, offset: int, right: int, seen: list[str]) -> None:
+    """9.7.10.28.4.1: up to 15 bytes at either end may lie outside of an allocation (100 bytes here); the rest is copied."""
+    data = np.arange(1, 101, dtype=np.uint8)
+    r, out = ignoring(run, f"%rd1+{offset}", "0", str(right), 0, data)
+    assert [f.kind for f in r.findings] == seen
+    if not seen:
+        assert (out[:32] == data[offset : offset + 32]).all()
+
+
+def test_a_source_before_its_array_is_named(run: Any) -> None:
+    r, _ = ignoring(run, "%rd1+-16", "15", "0", 16, np.arange(100, dtype=np.uint8))
+    assert [f.kind for f in r.findings] == ["out-of-bounds"]
+
+
+@pytest.mark.parametrize(("left", "right", "at", "kinds"), [
+    (5, 0, 0, ["uninitialised-read"]), (5, 0, 5, []), (0, 9, 32, ["uninitialised-read"]), (0, 9, 23, []),
+])  # fmt: skip
+def test_ignored_bytes_are_indeterminate(run: Any, left: int, right: int, at: int, kinds: list[str]) -> None:
+    r, _ = ignoring(run, "%rd1", str(left), str(right), at, np.arange(128, dtype=np.uint8))
+    assert [f.kind for f in r.findings] == kinds
+
+
+def test_at_most_15_bytes_are_ignored(run: Any) -> None:
+    r, _ = ignoring(run, "%rd1", "%r9", "0", 0, np.arange(128, dtype=np.uint8))
+    assert (
+        "out-of-bounds",
+        "a bulk copy with .ignore_oob ignores 16 bytes at the beginning and 0 at the end; 0 to 15 are possible",
+    ) in [(f.kind, f.message) for f in r.findings]

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.mbarrier import MBarrier, MBarriers
 from warpsmith.simulator.memory import RowMemory
 
@@ -20,6 +19,10 @@ INIT = (
  @!%p1 mbarrier.init.shared::cta.b64 [%r1], {count};
  bar.sync 0;
 """
+)
+CLUSTER_INIT = (
+    INIT.format(count=1)
+    + " fence.mbarrier_init.release.cluster;\n barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"
 )
 STORE = " mul.wide.u32 %rd1, %t, 4; add.u64 %out, %out, %rd1; st.global.b32 [%out], %r9;\n"
 
@@ -233,10 +236,47 @@ def test_faults_are_named(run: Any, body: str, kind: str, message: str) -> None:
     assert found[0].where is not None
 
 
-def test_multicast_arrivals_are_refused_by_name(run: Any) -> None:
-    body = INIT.format(count=1) + " mov.b32 %r2, 1; mbarrier.arrive.shared::cluster.multicast::cluster::32b.b64 _, [%r1], %r2;"
-    with pytest.raises(CapabilityError, match=r"its PTX 9\.3 and later form is not modelled"):
-        run(body, np.zeros(32, np.uint32), target="sm_107f", version="9.4")
+@pytest.mark.parametrize(("mask", "ranks"), [(0x1, {0}), (0xA, {1, 3}), (0xF, {0, 1, 2, 3})])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("form", ["arrive", "arrive, 1", "arrive.expect_tx", "arrive_drop", "arrive.relaxed.cluster"])
+def test_an_arrival_reaches_the_same_offset_of_every_cta_of_its_mask(
+    run: Any, mask: int, ranks: set[int], seed: int, form: str
+) -> None:
+    """9.7.15.16.16: bit r of the mask stands for the CTA of rank r; CTA 2 arrives, every CTA looks at its own barrier."""
+    tx = "expect_tx" in form
+    op, count = form.split(",", maxsplit=1)[0], ", 1" if "," in form else ""
+    body = (
+        CLUSTER_INIT
+        + f""" mov.u32 %r3, %cluster_ctarank; setp.eq.u32 %p2, %r3, 2; setp.eq.u32 %p3, %t, 0; and.pred %p2, %p2, %p3;
+ @!%p2 bra SENT;
+ mbarrier.{op}.shared::cluster.multicast::cluster::32b.b64 _, [%r1]{", 16" if tx else count}, {mask};
+ {f"mbarrier.complete_tx.shared::cluster.multicast::cluster::32b.b64 [%r1], 16, {mask};" if tx else ""}
+SENT:
+ mov.u32 %r4, {mask}; shr.u32 %r4, %r4, %r3; and.b32 %r4, %r4, 1; setp.eq.u32 %p4, %r4, 0; mov.u32 %r9, 0;
+ @%p4 bra DONE;
+W: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r1], 0;
+ @!%p5 bra W;
+ mov.u32 %r9, 1;
+DONE:
+ barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+ mov.u32 %r5, %ctaid.x; shl.b32 %r5, %r5, 2; cvt.u64.u32 %rd2, %r5; add.u64 %rd3, %out, %rd2;
+ @%p3 st.global.u32 [%rd3], %r9;
+"""
+    )
+    out = np.full(4, 9, np.uint32)
+    order = {"schedule": "random", "seed": seed} if seed else {}
+    r = run(body, out, target="sm_107f", version="9.4", grid=4, cluster=(4, 1, 1), **order)
+    assert [str(f) for f in r.findings] == []
+    assert r.completed
+    assert out.tolist() == [int(i in ranks) for i in range(4)]
+
+
+def test_a_multicast_to_ctas_that_the_cluster_lacks_is_named(run: Any) -> None:
+    body = INIT.format(count=1) + " mbarrier.expect_tx.shared::cluster.multicast::cluster::32b.b64 [%r1], 0, 3;"
+    r = run(body, np.zeros(32, np.uint32), target="sm_107f", version="9.4")
+    assert [(f.kind, f.message) for f in r.findings] == [
+        ("out-of-bounds", "multicast mask 0x3 names CTAs that the cluster of 1 does not have")
+    ]
 
 
 @pytest.mark.parametrize(("phase", "results", "want"), [
@@ -284,7 +324,47 @@ def test_the_report_of_a_phase_in_progress_is_undefined(run: Any) -> None:
     assert [f.kind for f in r.findings] == ["uninitialised-read"]
 
 
-def test_layout_v1_is_refused_by_name(run: Any) -> None:
-    body = INIT.format(count=1).replace("mbarrier.init.", "mbarrier.init.layout::v1.")
-    with pytest.raises(CapabilityError, match=r"`layout::v1` is not modelled"):
-        run(body, np.zeros(32, np.uint32), target="sm_90", version="9.3")
+V1 = INIT.replace("mbarrier.init.", "mbarrier.init.layout::v1.")
+
+
+def test_a_barrier_of_layout_v1_completes_both_phases_while_nothing_reports(run: Any) -> None:
+    """9.7.15.16.8: the conditional phase advances with the primary one if the report is zero, and it starts as zero."""
+    body = (
+        " .reg .b8 %v; mov.b16 %h2, 7; cvt.u8.u16 %v, %h2; setp.eq.u32 %p3, %t, %t;\n"
+        + V1.format(count=32)
+        + """ mbarrier.arrive.shared::cta.b64 %rd5, [%r1];
+ bar.sync 0;
+P: mbarrier.try_wait.parity.phase_type::primary.shared::cta.b64 %p2|%p3, %v, [%r1], 0;
+ @!%p2 bra P;
+C: mbarrier.try_wait.parity.phase_type::conditional.shared::cta.b64 %p4, [%r1], 0;
+ @!%p4 bra C;
+ mbarrier.check_layout.layout::v1.shared::cta.b64 %p5, [%r1];
+ mbarrier.check_layout.layout::v0.shared::cta.b64 %p6, [%r1];
+ selp.b32 %r9, 1, 0, %p2; @%p3 add.u32 %r9, %r9, 2; @%p4 add.u32 %r9, %r9, 4; @%p5 add.u32 %r9, %r9, 8;
+ @%p6 add.u32 %r9, %r9, 16; cvt.u32.u8 %r8, %v; shl.b32 %r8, %r8, 8; add.u32 %r9, %r9, %r8;
+"""
+        + STORE
+    )
+    out = np.zeros(32, np.uint32)
+    r = run(body, out, target="sm_90", version="9.3")
+    assert r.completed, [str(f) for f in r.findings]
+    assert [str(f) for f in r.findings] == []
+    assert out.tolist() == [1 + 4 + 8] * 32
+
+
+@pytest.mark.parametrize(("init", "count", "limit"), [(INIT, 1 << 20, (1 << 20) - 1), (V1, 512, 511)])
+def test_the_count_of_a_barrier_is_limited_by_its_layout(run: Any, init: str, count: int, limit: int) -> None:
+    body = init.format(count="%r3").replace(" mbarrier.init", f" mov.u32 %r3, {count}; mbarrier.init", 1)
+    r = run(body, np.zeros(32, np.uint32), target="sm_90", version="9.3")
+    assert [(f.kind, f.message) for f in r.findings] == [
+        ("uninitialised-barrier", f"mbarrier.init with a count of {count}; 1 to {limit} are possible")
+    ]
+
+
+def test_asynchronous_arrivals_may_not_raise_the_count_over_the_limit(run: Any) -> None:
+    body = V1.format(count=511) + " cp.async.mbarrier.arrive.shared::cta.b64 [%r1];"
+    r = run(body, np.zeros(32, np.uint32), target="sm_90", version="9.3")
+    assert (
+        "over-arrival",
+        "cp.async.mbarrier.arrive raises the pending count of mbarrier [0x400] to 543; it holds at most 511",
+    ) in [(f.kind, f.message) for f in r.findings]
