@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,6 +148,8 @@ def _save_trace(path: Path, result: SimulationResult) -> None:
         result.timeline.save(path)
     except OSError as error:
         raise InputError(f"--trace {path}: {error.strerror}") from None
+    if not (result.timeline.waits or result.timeline.operations):
+        print(f"warpsmith: {path} holds no events: no warp waited, and nothing ran asynchronously", file=sys.stderr)
 
 
 def _print(result: SimulationResult, arrays: list[Named]) -> None:

@@ -11,6 +11,7 @@ from warpsmith.assembly.ptx.check import check as problems_of
 from warpsmith.assembly.ptx.read import parse
 from warpsmith.base.device import DeviceModel, device, device_for
 from warpsmith.base.errors import InputError, PtxError
+from warpsmith.base.findings import Finding
 from warpsmith.simulator.arguments import Arguments, ptr
 from warpsmith.simulator.execution import Launch
 from warpsmith.simulator.launch_check import launch_config
@@ -18,18 +19,16 @@ from warpsmith.simulator.memory import GlobalMemory
 from warpsmith.simulator.sizes import check_sizes
 from warpsmith.simulator.spread import run
 from warpsmith.simulator.variables import ModuleVariables
-from warpsmith.simulator.watch import Seen
+from warpsmith.simulator.watch import Seen, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from warpsmith.assembly.ptx.tree import Function
-    from warpsmith.base.findings import Finding
     from warpsmith.simulator.counters import Counters
     from warpsmith.simulator.fidelity import Fidelity
     from warpsmith.simulator.spread import Executor
     from warpsmith.simulator.timeline import Timeline
-    from warpsmith.simulator.watch import Watch
 
 __all__ = ["LoadedModule", "SimulationResult", "checked", "entry_of", "ptr", "simulate"]
 
@@ -120,16 +119,32 @@ def simulate(
         raise InputError(f"jobs={jobs!r}: give the number of processes, from 1")
     if progress is not None and not callable(progress):
         raise InputError(f"progress={progress!r}: give a function of (CTAs ended, CTAs of the grid)")
+    watch = _watches(watch)
     config = launch_config(entry, model, grid, block, cluster, dynamic_shared, check, numerics, schedule, seed, max_steps)
     config = replace(config, lines=bool(lines))
     arguments = Arguments(entry, args, variables.memory, undefined=undefined if check else ())
     launch = Launch(tree, entry.name, model, config, variables.symbols, variables.placed, arguments.block)
     report, processes = run(launch, variables.memory, variables.const, jobs, executor, progress, watch)
     arguments.copy_back()
+    if report.completed:
+        report.findings += [_unwritten(name) for name in arguments.unwritten()]
     return SimulationResult(
         [array for array, _ in arguments.arrays], report.findings, report.counters, report.timeline, report.fidelity,
         report.completed, "".join(report.printed), variables.values(), processes, [seen for w in watch for seen in w.seen],
     )  # fmt: skip
+
+
+def _unwritten(name: str) -> Finding:
+    message = f"{name} is an output, and nothing was written to it: zeros here, on a GPU what its memory held before"
+    return Finding("uninitialised-read", "note", message, repair="Store the result, or pass an array whose contents are meant.")
+
+
+def _watches(watch: Sequence[Watch] | Watch) -> Sequence[Watch]:
+    if isinstance(watch, Watch):
+        return (watch,)
+    if not isinstance(watch, list | tuple) or not all(isinstance(w, Watch) for w in watch):
+        raise InputError(f"watch={watch!r:.60}: give a Watch or a list of them, e.g. watch=[ws.Watch(on=(0, 0, 12))]")
+    return watch
 
 
 def _load(module: Module | str) -> LoadedModule:

@@ -12,7 +12,7 @@ from ml_dtypes import bfloat16
 from warpsmith.base.errors import InputError
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.simulator.layout import parameter_offsets, size_of
-from warpsmith.simulator.memory import GLOBAL_BASE
+from warpsmith.simulator.memory import GLOBAL_BASE, UNDEFINED
 from warpsmith.simulator.tensormap import TensorMap
 
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ class Arguments:
         self.arrays: list[tuple[Any, int]] = []
         """(array, byte index in the arena) of every array, each once."""
         self.placed: dict[tuple[int, int], int] = {}
+        self._fresh: list[tuple[str, int, int]] = []
+        """(name, byte index, bytes) of the arrays that hold nothing at first."""
         parameters = parameter_offsets(entry)
         if not isinstance(args, list | tuple):
             raise InputError(f"args={args!r:.60}: give a list of arguments, e.g. args=[array, 128]")
@@ -215,11 +217,18 @@ class Arguments:
                 break
         key = (first, end)
         if key not in self.placed:
-            start = self.memory.allocate(name, array.nbytes, defined=id(array) not in self._undefined)
+            fresh = id(array) in self._undefined
+            start = self.memory.allocate(name, array.nbytes, defined=not fresh)
+            if fresh and array.nbytes:
+                self._fresh.append((name, start, array.nbytes))
             self.memory.data[start : start + array.nbytes] = _bytes_of(array)
             self.placed[key] = start
             self.arrays.append((array, start))
         return self.placed[key] + self.base
+
+    def unwritten(self) -> list[str]:
+        """Return the names of the arrays that held nothing and of which the kernel wrote no byte."""
+        return [name for name, start, size in self._fresh if (self.memory.shadow[start : start + size] & UNDEFINED).all()]
 
     def copy_back(self) -> None:
         """Write global memory back to the arrays that changed."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, final
 
 from warpsmith.simulator.ordering import PROBE
+from warpsmith.simulator.program import Exit, Jump, Return
 
 if TYPE_CHECKING:
     from warpsmith.base.source import Place
-    from warpsmith.simulator.program import Program
+    from warpsmith.simulator.program import Block, Operation, Program
 
 __all__ = ["Counters", "Line"]
 
@@ -64,6 +65,19 @@ class Counters:
         """Instructions executed, each counted once per warp."""
         return sum(self.instructions.values())
 
+    def __str__(self) -> str:
+        """Return the totals, a line for each group, the largest first."""
+        groups: tuple[tuple[str, Counter[str]], ...] = (
+            ("warp-instructions", self.instructions),
+            ("bytes", self.bytes),
+            ("waits", self.waits),
+            ("asynchronous operations", self.async_operations),
+        )
+        lines = [f"{title}: " + ", ".join(f"{n:,} {w}" for w, n in c.most_common()) for title, c in groups if c]
+        if self.tensor_flops:
+            lines.insert(1, f"tensor FLOPs: {self.tensor_flops:,}")
+        return "\n".join(lines) or "nothing was executed"
+
     def add(self, other: Counters) -> None:
         """Add the totals of another run."""
         self.instructions += other.instructions
@@ -86,11 +100,19 @@ class Counters:
                 self.instructions[op.opcode] += times
                 if lines:
                     self.lines.setdefault(op.place, Line()).instructions += times
-            ending = getattr(block.ending, "operation", None)
-            name = (
-                ending.opcode if ending is not None else {"Return": "ret", "Exit": "exit"}.get(type(block.ending).__name__, "")
-            )
+            name, place = _ending(block)
             if name:
                 self.instructions[name] += times
-                if lines and ending is not None:
-                    self.lines.setdefault(ending.place, Line()).instructions += times
+                if lines:
+                    self.lines.setdefault(place, Line()).instructions += times
+
+
+def _ending(block: Block) -> tuple[str, Place | None]:
+    """Return opcode and place of the instruction that ends a block; "" for none."""
+    ending = block.ending
+    if isinstance(ending, Return | Exit):
+        return ("ret" if isinstance(ending, Return) else "exit"), ending.place
+    if isinstance(ending, Jump):
+        return ("bra" if ending.place is not None else ""), ending.place
+    operation: Operation | None = getattr(ending, "operation", None)
+    return ("", None) if operation is None else (operation.opcode, operation.place)

@@ -233,7 +233,8 @@ class FunctionLowering:
         self.end(lowered, following)
 
     def _branch(self, guard: Reg, taken: int, other: int, s: Instruction) -> Branch:
-        op = Operation("machine", _nothing, (guard,), (False,), None, s.mnemonic, self.place_of(s), opcode="bra")
+        opcode = "bra" if s.opcode == "bra" else ""  # a guarded exit, wait or call is counted where it is carried out
+        op = Operation("machine", _nothing, (guard,), (False,), None, s.mnemonic, self.place_of(s), opcode=opcode)
         return Branch(guard, taken, other, s.mnemonic.endswith(".uni"), op)
 
 

@@ -64,7 +64,7 @@ class InstructionLowering:
         if opcode == "bra":
             return Jump(self._label(s, s.operands[0]), self.function.place_of(s))
         if opcode in ("ret", "exit"):
-            return Return() if opcode == "ret" else Exit()
+            return (Return if opcode == "ret" else Exit)(self.function.place_of(s))
         if opcode == "brx":
             return self._indexed(s)
         if opcode == "call":

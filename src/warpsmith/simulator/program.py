@@ -235,11 +235,15 @@ class Call:
 class Return:
     """Return from a function; from an entry: exit."""
 
+    place: Place | None = None
+
 
 @final
 @dataclass(slots=True, eq=False)
 class Exit:
     """The threads end."""
+
+    place: Place | None = None
 
 
 @final

@@ -235,10 +235,10 @@ def test_an_interrupted_launch_leaves_a_partial_report(run: Run, monkeypatch: py
 def test_lines_are_counted_on_demand(run: Run) -> None:
     done = simulate(run, "x.npy,f32[32],32", "--lines")
     table = [line.split() for line in done.out.splitlines() if line.strip().startswith("add.py")]
-    assert table == [["add.py:7", "6"], ["add.py:8", "1", "1", "4", "100", "%"], ["add.py:9", "2", "1", "4", "100", "%"]]
+    assert table == [["add.py:7", "6"], ["add.py:8", "1", "1", "4", "100", "%"], ["add.py:9", "3", "1", "4", "100", "%"]]
     found = json.loads(simulate(run, "x.npy,f32[32],32", "--lines", "--json").out)["counters"]["lines"]
     assert [(line["where"], line["instructions"], line["sectors"]) for line in found] == [
-        ("add.py:7", 6, 0), ("add.py:8", 1, 4), ("add.py:9", 2, 4),
+        ("add.py:7", 6, 0), ("add.py:8", 1, 4), ("add.py:9", 3, 4),
     ]  # fmt: skip
 
 
@@ -274,6 +274,13 @@ def test_waits_are_shown_and_traced(run: Run, tmp_path: Path) -> None:
     assert why == "--trace no/such/t.json: No such file or directory"
 
 
+def test_a_trace_without_events_is_said_to_be_one(run: Run, tmp_path: Path) -> None:
+    done = simulate(run, "x.npy,f32[32],32", "--trace", "t.json")
+    assert done.status == 0
+    assert done.err == "warpsmith: t.json holds no events: no warp waited, and nothing ran asynchronously\n"
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"] == []
+
+
 def test_watch_points_show_a_thread_at_a_line(run: Run) -> None:
     done = simulate(run, "x.npy,f32[32],32", "--watch", "0:5:add.py:9=%f1,global[%rd4]:f32x2")
     assert "add.py:9: cta (0,0,0) thread 5 before `add.rn.f32`: %f1 = 5.0, global[%rd4]:f32x2 = [5.0, 6.0]\n" in done.out
@@ -296,4 +303,4 @@ def test_lines_and_watch_points_name_files_from_here(run: Run, tmp_path: Path) -
     outcome = run("simulate", "add.ptx", "--block", "32", "-a", "f32[32],f32[32],3", "--lines", "--watch", "0:3:7")
     assert outcome.out.startswith("add.py:7: cta (0,0,0) thread 3 before `ld.param.u64`: ")
     rows = [words[:2] for line in outcome.out.splitlines() if (words := line.split()) and words[0].startswith("add.py:")]
-    assert [r for r in rows if len(r) == 2 and r[1].isdigit()] == [["add.py:7", "6"], ["add.py:8:0", "1"], ["add.py:8:5", "2"]]
+    assert [r for r in rows if len(r) == 2 and r[1].isdigit()] == [["add.py:7", "6"], ["add.py:8:0", "1"], ["add.py:8:5", "3"]]

@@ -132,3 +132,21 @@ def test_structures_of_pointers_and_numbers() -> None:
         with pytest.raises(InputError) as caught:
             simulate(STRUCTURE, grid=1, block=1, args=[wrong, z])
         assert str(caught.value) == "kernel `k`, argument 0 (`s`)" + said
+
+
+def test_an_output_that_nothing_is_written_to_is_noted():
+    text = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 b)
+{ .reg .b64 %rd<3>; ld.param.u64 %rd1, [a]; st.global.u32 [%rd1], 7; ret; }
+"""
+    a, b = np.zeros(4, np.uint32), np.zeros(4, np.uint32)
+    result = simulate(text, grid=1, block=32, args=[a, b], undefined=[a, b])
+    assert [str(f) for f in result.findings] == [
+        "note[uninitialised-read]: argument 1 (`b`) is an output, and nothing was written to it: zeros here, on a GPU what its memory held before\n"
+        "  repair: Store the result, or pass an array whose contents are meant."
+    ]
+    assert simulate(text, grid=1, block=32, args=[a, b]).findings == []
+    assert simulate(text, grid=1, block=32, args=[a, b], undefined=[a, b], check=False).findings == []

@@ -124,3 +124,29 @@ def test_instructions_and_waits_and_parts() -> None:
 def test_nothing_is_counted_by_line_unless_asked_for() -> None:
     text = TEXT.format(body="", step=4, wide=4)
     assert simulate(text, grid=1, block=32, args=[np.zeros(32, np.uint32)]).counters.lines == {}
+
+
+def test_the_lines_of_ret_and_exit_are_counted() -> None:
+    text = TEXT.format(body="@%p0 ld.global.u32 %r3, [%rd2];\n@%p0 exit;", step=4, wide=4)
+    counters = simulate(text, grid=3, block=64, args=[np.zeros(16384, np.uint32)], lines=True).counters
+    found = {p.line: n.instructions for p, n in counters.lines.items() if p is not None}
+    assert (found[10], found[11]) == (3, 6)
+    assert (counters.instructions["exit"], counters.instructions["ret"], counters.instructions["bra"]) == (3, 6, 0)
+    assert sum(found.values()) == counters.warp_instructions
+
+
+def test_counters_are_printed_as_lines() -> None:
+    text = TEXT.format(body="ld.global.u32 %r3, [%rd2];", step=4, wide=4)
+    counters = simulate(text, grid=1, block=64, args=[np.zeros(16384, np.uint32)]).counters
+    assert str(counters).splitlines() == [
+        "warp-instructions: 4 ld, 4 mov, 2 setp, 2 mul, 2 add, 2 mad, 2 ret",
+        "bytes: 256 load global",
+    ]
+
+
+def test_branches_are_counted_guarded_or_not() -> None:
+    body = "@%p0 bra L; bra L; L: mov.u32 %r4, 1;"
+    text = TEXT.format(body=body, step=4, wide=4)
+    counters = simulate(text, grid=1, block=32, args=[np.zeros(16384, np.uint32)], lines=True).counters
+    assert counters.instructions["bra"] == 2
+    assert sum(n.instructions for n in counters.lines.values()) == counters.warp_instructions

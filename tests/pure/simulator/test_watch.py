@@ -143,3 +143,15 @@ def test_a_debugger_can_be_left_early_and_passes_errors_on() -> None:
         run.run_to(99)
     with pytest.raises(InputError, match=r"^a debugger runs in one process: leave out jobs= and executor=$"):
         Debugger(TEXT, grid=2, block=64, jobs=2)
+
+
+def test_one_watch_point_needs_no_list_and_other_things_are_refused() -> None:
+    assert simulate(TEXT, grid=2, block=64, args=[np.zeros(64, np.uint32)], watch=Watch(on=(0, 3, 17))).watched  # type: ignore[arg-type]
+    for wrong in (5, [5], "watch"):
+        with pytest.raises(InputError) as caught:
+            launch_with(wrong)
+        assert str(caught.value) == f"watch={wrong!r}: give a Watch or a list of them, e.g. watch=[ws.Watch(on=(0, 0, 12))]"
+
+
+def launch_with(watch: Any) -> Any:
+    return simulate(TEXT, grid=2, block=64, args=[np.zeros(64, np.uint32)], watch=watch)
