@@ -13,13 +13,13 @@ import numpy as np
 
 from warpsmith.simulator.check.clocks import KNOWN
 from warpsmith.simulator.check.columns import ORDINAL
-from warpsmith.simulator.check.shadow import TIME, agents_of, entry, times_of
+from warpsmith.simulator.check.entries import TIME, agents_of, entry, times_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from warpsmith.simulator.check.entries import Entries
     from warpsmith.simulator.check.races import RaceWatch
-    from warpsmith.simulator.check.shadow import Entries
     from warpsmith.simulator.copy_groups import CopyGroups
     from warpsmith.simulator.lanes import Lanes
 
@@ -69,6 +69,9 @@ class ProductReads:
             cells = self._cells(o)
             for place in sorted(set(places.tolist())):
                 mine = places == place
+                if shadow.lanes is not None:
+                    at = cells[mine][..., None] * shadow.readers + place + np.arange(_WARPS)
+                    shadow.lanes.replaced(shadow.reads.reshape(-1), at, noted[mine][:, None])
                 shadow.reads[cells[mine], place : place + _WARPS] = noted[mine][:, None]
 
     def _cells(self, o: Operands) -> Cells:

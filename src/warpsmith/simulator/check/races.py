@@ -7,26 +7,29 @@ docs/design/checker.md has the whole.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from warpsmith.base.findings import Related
 from warpsmith.simulator.check.clocks import KNOWN, OBSERVED, Clocks
 from warpsmith.simulator.check.columns import ORDINAL, Columns
+from warpsmith.simulator.check.entries import AGENT, AGENTS, STRENGTH, TIME, agents_of, entry, times_of
+from warpsmith.simulator.check.lane_reads import LaneReads
 from warpsmith.simulator.check.proxies import ProxyPlanes
-from warpsmith.simulator.check.shadow import AGENT, AGENTS, STRENGTH, TIME, Shadow, agents_of, entry, note_last_two, times_of
-from warpsmith.simulator.check.sites import Sites, cell_size, operations_of, orders_through_memory
+from warpsmith.simulator.check.race_report import KINDS, REPAIR, Accesses, Pairs, address_in, lanes_of, report
+from warpsmith.simulator.check.read_groups import GroupedLoads, grouped
+from warpsmith.simulator.check.shadow import Shadow, note_last_two
+from warpsmith.simulator.check.sites import Sites, cell_size, is_strong, operations_of, orders_through_memory
 from warpsmith.simulator.check.swizzle_tags import SwizzleTags
 from warpsmith.simulator.check.transit import Transit
 from warpsmith.simulator.host_memory import fits
-from warpsmith.simulator.memory import GLOBAL_BASE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpsmith.simulator.access import Located
-    from warpsmith.simulator.check.shadow import Entries
+    from warpsmith.simulator.check.entries import Entries
+    from warpsmith.simulator.check.read_groups import ReadGroups
     from warpsmith.simulator.check.sites import Site
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
@@ -40,20 +43,8 @@ __all__ = ["LATEST", "RaceWatch"]
 
 LATEST = ORDINAL - (1 << 18)
 """Time after which entries have no room for more."""
-_KINDS = {"shared": "shared-race", "global": "global-race"}
-_REPAIR = {
-    "shared": "Put a barrier that both threads pass (bar.sync, bar.warp.sync within a warp, an mbarrier) between the accesses.",
-    "global": "Order the two accesses (a release and an acquire, a barrier of the grid or of the CTA), or make both atomic.",
-}
-
-
-class _Pairs(NamedTuple):
-    """Accesses that may race, one a row: who (row, thread) meets which entry, and where in the array of accesses."""
-
-    where: tuple[NDArray[np.intp], ...]
-    rows: NDArray[np.int64]
-    threads: NDArray[np.int64]
-    entries: Entries
+_LEAST = np.array([1], np.uint64)
+"""The least entry that is one."""
 
 
 @final
@@ -69,15 +60,18 @@ class RaceWatch:
         self.clocks = Clocks(machine.rows, machine.threads, self.columns.count, planes)
         self.sites = Sites()
         self.places = machine.threads // 32
-        """Places for the reads of warps in a cell of shared memory; fewer than warps where memory is short."""
+        """Places for the reads of warps of a CTA in a cell of shared memory; fewer than warps where memory is short."""
         cell, bytes_ = cell_size(program, "shared"), machine.shared.data.size * 8
-        while self.places > 4 and not fits(bytes_ // cell * (self.places + 3)):
+        while self.places > 4 and not fits(bytes_ // cell * (self.places * machine.cluster_size + 2)):
             self.places = max(4, self.places // 2 // 4 * 4)
         if self.places < machine.threads // 32:
             machine.fidelity.note(
                 "reads of shared memory", "approximate", f"the last ones of {self.places} groups of warps are kept"
             )
-        self.shared = Shadow(machine.shared, self.places + 2, cell)
+        strong = any(is_strong(op) for op in operations_of(program))
+        lanes = LaneReads(machine.threads, self.columns.count, self._lanes_lost, strong=strong)
+        self.shared = Shadow(machine.shared, self.places * machine.cluster_size + 1, cell, lanes)
+        self.grouped = GroupedLoads()
         cell = cell_size(program, "global")
         self.global_: Shadow | None = None
         if fits(machine.global_.data.size // cell * 24):
@@ -108,13 +102,16 @@ class RaceWatch:
         text = "from some point on: the launch synchronises too often"
         self.machine.fidelity.note("races", "not modelled", text)
 
+    def _lanes_lost(self) -> None:
+        self.machine.fidelity.note("reads of shared memory", "approximate", "of some bytes the last lane of each warp is kept")
+
     def _begin(self, row: int) -> None:
         self.clocks.begin(row)
         if self.shared.used:
             start = row * self.machine.shared.row >> self.shared.shift
             stop = (row + 1) * self.machine.shared.row >> self.shared.shift
             self.shared.writes[start:stop] = 0
-            self.shared.reads[start:stop] = 0
+            self.shared.clear_reads(slice(start, stop))
 
     # --- accesses ---------------------------------------------------------------------------------------------------
 
@@ -131,39 +128,74 @@ class RaceWatch:
         shadow = self.shadow_of(space)
         if shadow is None:
             return
-        cells = shadow.cells(index, n)
         shadow.used = True
-        deep = (None,) * (cells.ndim - index.ndim)
         site = self.sites.of(x.op)
-        written = shadow.writes.take(cells, mode="clip")
-        if shadow is self.shared:
-            suspicious = written >= self._bound(x)[(..., None, *deep)]
-        else:
-            suspicious = written != 0
-        if suspicious.any():
-            self._judge(x, shadow, suspicious, written, site, index, deep, "reads", operations)
-        entries = entry(self.clocks.now, self.agents(x), site.strength, site.number)
-        if operations is not None:
-            numbers = np.array([self.sites.of(op).number - site.number for op in operations], np.int64)
-            entries = (entries.astype(np.int64) + numbers[:, None, None]).astype(np.uint64)
-        entries = entries[(..., *deep)]
-        if shadow is self.shared:
-            self._note_shared_reads(x, shadow, index, cells, entries, deep)
-        else:
-            note_last_two(shadow, cells, entries, self.columns.count)
-
+        groups, again = None, False
+        if shadow is self.shared and n >= shadow.cell and self.places == self.machine.threads // 32:
+            groups, again = self.grouped.find(x, index, shadow.cell)
+        if groups is None or not self._load_groups(x, groups, site, operations):
+            self._load_lanes(x, Accesses(shadow, site, index, shadow.cells(index, n), "reads"), operations, group=again)
         if site.strength and self.through_memory and self.machine.order is not None:
             self.machine.order.loaded(x, space, index, x.active(), site)
 
-    def _note_shared_reads(
-        self, x: Lanes, shadow: Shadow, index: NDArray[np.int64], cells: NDArray[np.int64], entries: Any, deep: Any
-    ) -> None:
+    def _load_lanes(self, x: Lanes, a: Accesses, operations: list[Operation] | None, *, group: bool) -> None:
+        """Judge and note loads lane by lane; with `group` their groups are kept for the next time."""
+        shadow, site, cells = a.shadow, a.site, a.cells
+        deep = (None,) * (cells.ndim - a.at.ndim)
+        written = shadow.writes.take(cells, mode="clip")
+        bound = self._bound(x)[(..., None, *deep)] if shadow is self.shared else _LEAST
+        if (suspicious := written >= bound).any():
+            self._judge(x, a, suspicious, written, operations=operations)
+        entries = entry(self.clocks.now, self.agents(x), site.strength, site.number)
+        if operations is not None:
+            entries = (entries.astype(np.int64) + self._numbers(site, operations)[:, None, None]).astype(np.uint64)
+        entries = entries[(..., *deep)]
+        if shadow.lanes is None:
+            note_last_two(shadow, cells, entries, self.columns.count)
+            return
         readers = (np.arange(x.t0, x.t1) // 32 % self.places)[(None, ..., *deep)]
-        if self.machine.cluster_size > 1:
-            away = index // self.machine.shared.row != np.arange(x.c0, x.c1)[:, None]
-            if away.any():
-                readers = np.where(away[(..., *deep)], shadow.readers - 2, readers)
-        shadow.reads.reshape(-1)[cells * shadow.readers + readers] = entries
+        size = self.machine.cluster_size
+        if size > 1:
+            away = (np.arange(x.c0, x.c1)[:, None] - a.at // self.machine.shared.row) % size
+            readers = readers + self.places * away[(..., *deep)]
+        at = cells * shadow.readers + readers
+        reads = shadow.reads.reshape(-1)
+        mask = None if x.mask is None else x.mask[(..., *deep)]
+        if not group and shadow.lanes.note(reads, at, entries, mask, bound):
+            return
+        groups = grouped(x, at, shadow.readers, deep=bool(deep), strong=site.strength > 0)
+        if groups is not None:
+            self.grouped.keep(x, a.at, groups)
+            self._note_groups(x, groups, site, operations)
+            return
+        for i, op in enumerate(operations or ()):  # several read one place: one after the other
+            one = grouped(x, at[i], shadow.readers, deep=bool(deep), strong=site.strength > 0)
+            assert one is not None
+            self._note_groups(x, one, self.sites.of(op), None)
+
+    def _load_groups(self, x: Lanes, groups: ReadGroups, site: Site, operations: list[Operation] | None) -> bool:
+        """Note loads by groups of lanes, if none of them may race (else the lanes have to be judged)."""
+        shadow = self.shared
+        bound = self._bound(x)
+        low = int(bound[0]) if bound.size == 1 or (bound == bound[0]).all() else bound[groups.rows]
+        if (shadow.writes.take(groups.cells, mode="clip") >= low).any():
+            return False
+        self._note_groups(x, groups, site, operations, low)
+        return True
+
+    def _note_groups(
+        self, x: Lanes, groups: ReadGroups, site: Site, operations: list[Operation] | None, bound: Any = None
+    ) -> None:
+        entries = entry(self.clocks.now, groups.agents(self.columns.count, x), site.strength, site.number)
+        if operations is not None:
+            entries += self._numbers(site, operations).astype(np.uint64)[groups.numbers]
+        assert self.shared.lanes is not None
+        bound = self._bound(x)[groups.rows] if bound is None else bound
+        self.shared.lanes.note_groups(self.shared.reads.reshape(-1), groups, entries, bound)
+
+    def _numbers(self, site: Site, operations: list[Operation]) -> NDArray[np.int64]:
+        """Return how far the number of each operation's site is from that of the first."""
+        return np.array([self.sites.of(op).number - site.number for op in operations], np.int64)
 
     def store(self, x: Lanes, at: Located, n: int, values: NDArray[Any]) -> None:
         """Note n-byte stores (at most 16) that are about to happen."""
@@ -184,12 +216,11 @@ class RaceWatch:
         else:
             again, after = written != 0, read != 0
         same: Mask | None = None
+        accesses = Accesses(shadow, site, index, cells, "writes")
         if again.any():
-            same = self._judge(x, shadow, again & chosen, written, site, index, deep, "writes", None, (at, n, values))
+            same = self._judge(x, accesses, again & chosen, written, storing=(at, n, values))
         if after.any():
-            self._judge(
-                x, shadow, after & chosen[..., None], read, site, index, (*deep, None), "overwrites", None, (at, n, values)
-            )
+            self._judge(x, accesses._replace(verb="overwrites"), after & chosen[..., None], read, storing=(at, n, values))
         entries = np.broadcast_to(entry(self.clocks.now, self.agents(x), site.strength, site.number)[(..., *deep)], cells.shape)
         if same is not None:
             chosen = chosen & ~same[(..., *deep)]
@@ -212,12 +243,12 @@ class RaceWatch:
         bad = np.zeros(x.shape, np.bool_)
         bad[lanes] = unlike
         c, t = np.argwhere(bad)[0].tolist()
-        kind = _KINDS[shadow.space.name]
+        kind = KINDS[shadow.space.name]
         text = (
-            f"{site.text}: several threads store different values to {self._address(shadow, int(index[c, t]))} at once, and "
+            f"{site.text}: several threads store different values to {address_in(shadow, int(index[c, t]))} at once, and "
             "nothing orders them"
         )
-        x.finding(kind, text, lanes=bad, repair=_REPAIR[shadow.space.name])
+        x.finding(kind, text, lanes=bad, repair=REPAIR[shadow.space.name])
 
     def store_as(self, x: Lanes, at: Located, n: int, lanes: Mask, entries: Entries) -> None:
         """Note n-byte stores of lanes that an operation in flight makes for them: `entries` `[C, T]` name it."""
@@ -234,10 +265,11 @@ class RaceWatch:
         bound = np.ones((x.shape[0], 1), np.uint64)[(..., *deep)]
         if shadow is self.shared:
             bound = self._bound(x)[(..., None, *deep)]
+        accesses = Accesses(shadow, site, index, cells, "writes")
         if (again := (written >= bound) & chosen).any():
-            self._judge(x, shadow, again, written, site, index, deep, "writes", None)
+            self._judge(x, accesses, again, written)
         if (after := (read >= bound[..., None]) & chosen[..., None]).any():
-            self._judge(x, shadow, after, read, site, index, (*deep, None), "overwrites", None)
+            self._judge(x, accesses._replace(verb="overwrites"), after, read)
         shadow.writes[cells[chosen]] = np.broadcast_to(entries[(..., *deep)], cells.shape)[chosen]
 
     def forget(self, space: Space, start: int, stop: int) -> None:
@@ -248,35 +280,52 @@ class RaceWatch:
     # --- judging ----------------------------------------------------------------------------------------------------
 
     def _judge(
-        self, x: Lanes, shadow: Shadow, suspicious: Mask, entries: Entries, site: Site, index: Any, deep: Any, verb: str,
-        operations: list[Operation] | None, storing: tuple[Located, int, Any] | None = None,
+        self, x: Lanes, accesses: Accesses, suspicious: Mask, entries: Entries, *, operations: list[Operation] | None = None,
+        storing: tuple[Located, int, Any] | None = None,
     ) -> Mask | None:  # fmt: skip
         """Report the suspicious accesses that race; return the lanes whose store changes nothing (None: none)."""
-        active = x.active()[(..., *deep)]
-        where = np.nonzero(suspicious & active)
+        axis = accesses.at.ndim - 2
+        where = np.nonzero(suspicious & x.active()[(..., *(None,) * (suspicious.ndim - axis - 2))])
         if where[0].size == 0:
             return None
-        axis = suspicious.ndim - len(deep) - 2
-        rows, threads = where[axis] + x.c0, where[axis + 1] + x.t0
-        pairs = _Pairs(where, rows, threads, entries[where])
-        bad = self._unordered(pairs, site.strength)
-        if verb == "overwrites" and bad.any():
+        pairs = Pairs(where, where[axis] + x.c0, where[axis + 1] + x.t0, entries[where])
+        if accesses.verb == "overwrites":
+            pairs = self._with_lanes(x, accesses, pairs)
+        bad = self._unordered(pairs, accesses.site.strength)
+        if accesses.verb == "overwrites" and bad.any():
             bad &= ~self._read_together(pairs)
         if not bad.any():
             return None
+        where = pairs.where
         same: Mask | None = None
         if storing is not None:
             at, n, values = storing
             now = at.space.read(at.index, n)
             kept = np.broadcast_to(_equal(now, np.broadcast_to(values, now.shape)), x.shape)
-            same = kept & _lanes_of(x, where, axis, bad)
+            same = kept & lanes_of(x, where, axis, bad)
             bad &= ~kept[where[axis], where[axis + 1]]
             if not bad.any():
                 return same
-        self._report(x, shadow, pairs, bad, axis, site, index, deep, verb, operations)
+        report(self, x, accesses, pairs, bad, operations)
         return same
 
-    def _unordered(self, pairs: _Pairs, strength: int) -> Mask:
+    def _with_lanes(self, x: Lanes, accesses: Accesses, pairs: Pairs) -> Pairs:
+        """Add to pairs with the last reads of warps those with the reads of their other lanes."""
+        shadow, (*access, place) = accesses.shadow, pairs.where
+        if shadow.lanes is None:
+            return pairs
+        found = shadow.lanes.at(accesses.cells[tuple(access)] * shadow.readers + place)
+        if found is None:
+            return pairs
+        some, reads = found
+        pair, slot = np.nonzero(reads >= self._bound(x)[pairs.rows[some] - x.c0, None])
+        more = some[pair]
+        return Pairs(
+            tuple(np.concatenate([w, w[more]]) for w in pairs.where), np.concatenate([pairs.rows, pairs.rows[more]]),
+            np.concatenate([pairs.threads, pairs.threads[more]]), np.concatenate([pairs.entries, reads[pair, slot]]),
+        )  # fmt: skip
+
+    def _unordered(self, pairs: Pairs, strength: int) -> Mask:
         """Say which pairs are neither ordered nor morally strong."""
         agents, times = agents_of(pairs.entries), times_of(pairs.entries)
         other_rows, columns = np.divmod(agents, self.columns.count)
@@ -286,46 +335,11 @@ class RaceWatch:
             bad &= ~self.morally_strong(pairs.rows, other_rows, pairs.entries, strength)
         return bad
 
-    def _read_together(self, pairs: _Pairs) -> Mask:
+    def _read_together(self, pairs: Pairs) -> Mask:
         """Say which pairs are a read that the writer's warp has made as one."""
         other_rows, columns = np.divmod(agents_of(pairs.entries), self.columns.count)
         mine = (other_rows == pairs.rows) & (columns // 32 == pairs.threads // 32)
         return mine & self.sites.together[(pairs.entries & np.uint64(0xFFFF)).astype(np.int64)]
-
-    def _report(
-        self, x: Lanes, shadow: Shadow, pairs: _Pairs, bad: Mask, axis: int, site: Site, index: Any, deep: Any, verb: str,
-        operations: list[Operation] | None,
-    ) -> None:  # fmt: skip
-        i = int(np.flatnonzero(bad)[0])
-        place = tuple(int(w[i]) for w in pairs.where)
-        if operations is not None:
-            x.op = operations[place[0]]
-            site = self.sites.of(x.op)
-            bad = bad & (pairs.where[0] == place[0])
-        item = int(pairs.entries[i])
-        asynchronous = (item >> AGENT & (AGENTS - 1)) % self.columns.count >= self.columns.threads
-        kind = _KINDS[shadow.space.name]
-        if asynchronous:
-            kind = "async-read-before-complete" if verb == "reads" else "async-overwrite"
-        if self.machine.findings.known(kind, x.place):
-            return
-        address = self._address(shadow, int(index[place[: len(place) - len(deep)]]))
-        other, who = self.party(item)
-        text = f"{site.text} {'reads' if verb == 'reads' else 'writes'} {address}"
-        did = "read" if verb == "overwrites" else "written"
-        repair = _REPAIR[shadow.space.name]
-        if asynchronous:
-            by = other.short if other is not None else who
-            text += f" before its thread can know that {by} has {did} it"
-            repair = "Wait for the operation (its mbarrier phase, or its group), and let all others know by a barrier."
-        else:
-            text += f", which {who} has {did}; nothing orders the two"
-        related = (
-            [Related(f"{other.short if asynchronous else other.text} by {who}", other.operation.place)]
-            if other is not None
-            else []
-        )
-        x.finding(kind, text, lanes=_lanes_of(x, pairs.where, axis, bad), related=related, repair=repair)
 
     def morally_strong(self, rows: Any, other_rows: Any, entries: Entries, strength: int) -> Mask:
         """Say which accesses at a strength and entries are both strong, at scopes that include each other."""
@@ -333,16 +347,6 @@ class RaceWatch:
         size = self.machine.cluster_size
         need = np.where(other_rows == rows, 1, np.where(other_rows // size == rows // size, 2, 3))
         return np.minimum(theirs, strength) >= need
-
-    @staticmethod
-    def kind_of(shadow: Shadow) -> str:
-        """Return the kind of a race between threads."""
-        return _KINDS[shadow.space.name]
-
-    @staticmethod
-    def repair_of(kind: str) -> str:
-        """Return how to mend a race."""
-        return _REPAIR[kind.partition("-")[0]]
 
     # --- names ------------------------------------------------------------------------------------------------------
 
@@ -352,10 +356,6 @@ class RaceWatch:
         cta = "({},{},{})".format(*self.machine.cta_of(row))
         name = self.columns.name(column)
         return self.sites.at(item & 0xFFFF), f"cta {cta} {name}" if column < self.columns.threads else f"{name} of cta {cta}"
-
-    def _address(self, shadow: Shadow, index: int) -> str:
-        space = shadow.space
-        return f"{space.name} address {index + GLOBAL_BASE if space.name == 'global' else index % space.row:#x}"
 
     # --- small things -----------------------------------------------------------------------------------------------
 
@@ -392,9 +392,3 @@ def _equal(a: NDArray[Any], b: NDArray[Any]) -> Mask:
     """Say which items have the same bytes."""
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     return (a[..., None].view(np.uint8) == b[..., None].view(np.uint8)).all(axis=-1)
-
-
-def _lanes_of(x: Lanes, where: tuple[NDArray[np.intp], ...], axis: int, chosen: Mask) -> Mask:
-    out = np.zeros(x.shape, np.bool_)
-    out[where[axis][chosen], where[axis + 1][chosen]] = True
-    return out

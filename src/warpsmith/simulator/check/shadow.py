@@ -4,14 +4,10 @@ A space is cut into cells of one size, the smallest access met so far (16 bytes 
 size, so that a cell is always touched as a whole and no byte is taken for its neighbour. When a smaller access comes, all
 cells are split.
 
-Each cell holds *entries*, 64 bits each, 0 for none:
-
-    63:39  time (`check.clocks`)         17:16  strength: 0 weak, strong at 1 cta, 2 cluster, 3 gpu or sys scope
-    38:18  agent: row · columns + column  15:0   site: number of the instruction
-
-One entry for the last write, and `readers` entries for reads. In shared memory those are: the last read of each warp of the
-CTA, then of other CTAs, then of asynchronous operations. In global memory: the last read, and the last read before it by
-another CTA.
+Each cell has one entry (`check.entries`) for the last write, and `readers` entries for reads. In shared memory those are:
+the last read of each warp of the CTA, then of each warp of the cluster's other CTAs, then of asynchronous operations;
+where several lanes of a warp have read, `lanes` keeps them all. In global memory: the last read, and the last read before
+it by another CTA.
 """
 
 from __future__ import annotations
@@ -20,43 +16,24 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from warpsmith.simulator.check.entries import agents_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from warpsmith.simulator.check.entries import Entries
+    from warpsmith.simulator.check.lane_reads import LaneReads
     from warpsmith.simulator.memory import Space
 
-    Entries = NDArray[np.uint64]
-
-__all__ = ["AGENT", "AGENTS", "SITE", "SITES", "STRENGTH", "TIME", "Shadow", "agents_of", "entry", "note_last_two", "times_of"]
-
-TIME, AGENT, STRENGTH, SITE = 39, 18, 16, 0
-"""Lowest bits of the fields of an entry."""
-AGENTS, SITES = 1 << (TIME - AGENT), 1 << STRENGTH
-_LARGEST = 16
-
-
-def entry(time: int, agent: Any, strength: int, site: int) -> Any:
-    """Return an entry; `agent` may be an array of int64."""
-    low = np.uint64((time << TIME) | (strength << STRENGTH) | site)
-    return np.asarray(agent).astype(np.uint64) << np.uint64(AGENT) | low
-
-
-def times_of(entries: Entries) -> NDArray[np.int64]:
-    """Return the times of entries."""
-    return (entries >> np.uint64(TIME)).astype(np.int64)
-
-
-def agents_of(entries: Entries) -> NDArray[np.int64]:
-    """Return the agents of entries."""
-    return (entries >> np.uint64(AGENT)).astype(np.int64) & (AGENTS - 1)
+__all__ = ["Shadow", "note_last_two"]
 
 
 @final
 class Shadow:
     """The entries of a space, `writes` `[cells]` and `reads` `[cells, readers]`."""
 
-    def __init__(self, space: Space, readers: int, cell: int) -> None:
-        self.space, self.readers = space, readers
+    def __init__(self, space: Space, readers: int, cell: int, lanes: LaneReads | None = None) -> None:
+        self.space, self.readers, self.lanes = space, readers, lanes
         self.used = False
         self._make(cell)
 
@@ -91,11 +68,19 @@ class Shadow:
         if self.used:
             self.writes[: writes.size * times] = np.repeat(writes, times)
             self.reads[: len(reads) * times] = np.repeat(reads, times, axis=0)
+        if self.lanes is not None:
+            self.lanes.resize(len(self.reads), self.readers, times)
 
     def _grow(self) -> None:
         writes, reads = self.writes, self.reads
         self._make(self.cell)
         self.writes[: writes.size], self.reads[: len(reads)] = writes, reads
+
+    def clear_reads(self, cells: Any) -> None:
+        """Forget who has read cells (an index)."""
+        self.reads[cells] = 0
+        if self.lanes is not None:
+            self.lanes.forget(cells, self.readers)
 
 
 def note_last_two(shadow: Shadow, cells: NDArray[np.int64], entries: Any, columns: int) -> None:

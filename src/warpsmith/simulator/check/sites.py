@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from warpsmith.simulator.check.shadow import SITES
+from warpsmith.simulator.check.entries import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from warpsmith.simulator.program import Operation, Program
 
-__all__ = ["Site", "Sites", "cell_size", "operations_of", "orders_through_memory"]
+__all__ = ["Site", "Sites", "cell_size", "is_strong", "operations_of", "orders_through_memory"]
 
 _SCOPES = {"cta": 1, "cluster": 2, "gpu": 3, "sys": 3, "gl": 3}
 _WIDTH = re.compile(r"(?:\.v([248]))?\.(?:[bsuf]|bf)(\d+)(?:x(2))?$")
@@ -83,6 +83,11 @@ def cell_size(program: Program, space: str) -> int:
         if (found := _WIDTH.search(op.text)) is not None:
             out = min(out, max(1, int(found[1] or 1) * int(found[2]) * int(found[3] or 1) // 8))
     return out
+
+
+def is_strong(operation: Operation) -> bool:
+    """Say whether an instruction makes strong accesses to memory."""
+    return operation.opcode in ("ld", "st", "atom", "red") and _strength(operation.text.split(".")) > 0
 
 
 def _strength(words: list[str]) -> int:

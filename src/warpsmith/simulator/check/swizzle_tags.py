@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from warpsmith.base.findings import Related
-from warpsmith.simulator.check.shadow import agents_of
+from warpsmith.simulator.check.entries import agents_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,8 @@ import numpy as np
 from warpsmith.base.findings import Related
 from warpsmith.simulator.check.clocks import KNOWN, PROXIED, Message
 from warpsmith.simulator.check.columns import ORDINAL
-from warpsmith.simulator.check.shadow import agents_of, entry, times_of
+from warpsmith.simulator.check.entries import agents_of, entry, times_of
+from warpsmith.simulator.check.race_report import KINDS, REPAIR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
     from warpsmith.simulator.access import Located
     from warpsmith.simulator.asynchronous import Extent
+    from warpsmith.simulator.check.entries import Entries
     from warpsmith.simulator.check.races import RaceWatch
-    from warpsmith.simulator.check.shadow import Entries, Shadow
+    from warpsmith.simulator.check.shadow import Shadow
     from warpsmith.simulator.copy_groups import CopyGroups
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.mbarrier import MBarrier
@@ -121,6 +123,9 @@ class Transit:
         first = 0
         if shadow is self.races.shared:
             first = marks[0].warp % self.races.places if marks[0].warp >= 0 else shadow.readers - 1
+            if marks[0].warp >= 0 and shadow.lanes is not None:
+                flat = np.atleast_1d(np.asarray(cells))[:, None] * shadow.readers + first + np.arange(len(marks))
+                shadow.lanes.replaced(shadow.reads.reshape(-1), flat, noted)
         shadow.reads[cells, first : first + len(marks)] = noted  # marks of several warps are of consecutive ones
 
     def writes(
@@ -139,8 +144,10 @@ class Transit:
         for k in range(shadow.readers):
             if (read := shadow.reads[cells, k]).any():
                 self._judge(x, who, shadow, read, "writes", written=False, strength=strength)
+        if shadow.lanes is not None and (more := shadow.lanes.of_cells(cells, shadow.readers)) is not None:
+            self._judge(x, who, shadow, more, "writes", written=False, strength=strength)
         shadow.writes[cells] = entry(mark.ordinal, mark.agent, strength, site.number)
-        shadow.reads[cells] = 0
+        shadow.clear_reads(cells)
 
     def copies(self, x: Lanes, at: Located, lanes: Mask, n: int, groups: CopyGroups) -> None:
         """Judge and note the bytes that `cp.async` of lanes writes: each lane for the group of its warp."""
@@ -211,7 +218,7 @@ class Transit:
             by = other.short if other is not None else name
             text = f"`{x.op.text}` {verb} {name_of} memory before its thread can know that {by} has {did} it"
         else:
-            kind = self.races.kind_of(shadow)
+            kind = KINDS[shadow.space.name]
             did = "has written" if written else "has read"
             text = f"`{x.op.text}` {verb} {name_of} memory, which {name} {did}; nothing orders the two"
         self._say(x, who, kind, text, other, name)
@@ -219,7 +226,7 @@ class Transit:
     def _say(self, x: Lanes, who: Issuer, kind: str, text: str, other: object, name: str) -> None:
         operation = getattr(other, "operation", None)
         related = [Related(f"`{operation.text}` by {name}", operation.place)] if operation is not None else []
-        repair = _MEND.get(kind) or self.races.repair_of(kind)
+        repair = _MEND.get(kind) or REPAIR[kind.partition("-")[0]]
         x.finding(kind, text, lanes=who.lanes, related=related, repair=repair)
 
 

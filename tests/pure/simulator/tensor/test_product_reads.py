@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from warpsmith.simulator.check.columns import ORDINAL
-from warpsmith.simulator.check.shadow import TIME, entry
+from warpsmith.simulator.check.entries import TIME, entry
 from warpsmith.simulator.lanes import Lanes
 from warpsmith.simulator.meanings import wgmma
 from wgmma_program import A_AT, B_AT, BYTES, PARAMETERS, body, tile

@@ -1,0 +1,98 @@
+"""How a race is told: both parties, where, and what would order them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from warpsmith.base.findings import Related
+from warpsmith.simulator.check.entries import AGENT, AGENTS
+from warpsmith.simulator.memory import GLOBAL_BASE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpsmith.simulator.check.entries import Entries
+    from warpsmith.simulator.check.races import RaceWatch
+    from warpsmith.simulator.check.shadow import Shadow
+    from warpsmith.simulator.check.sites import Site
+    from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.program import Operation
+
+    Mask = NDArray[np.bool_]
+
+__all__ = ["KINDS", "REPAIR", "Accesses", "Pairs", "address_in", "lanes_of", "report"]
+
+KINDS = {"shared": "shared-race", "global": "global-race"}
+REPAIR = {
+    "shared": "Put a barrier that both threads pass (bar.sync, bar.warp.sync within a warp, an mbarrier) between the accesses.",
+    "global": "Order the two accesses (a release and an acquire, a barrier of the grid or of the CTA), or make both atomic.",
+}
+
+
+class Accesses(NamedTuple):
+    """What lanes do: an instruction's accesses `at` flat indices `[…, C, T]`, to cells of the same shape or `[…, C, T, k]`."""
+
+    shadow: Shadow
+    site: Site
+    at: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    verb: Literal["reads", "writes", "overwrites"]
+    """`writes`: bytes that others have written; `overwrites`: that others have read."""
+
+
+class Pairs(NamedTuple):
+    """Accesses that may race, one a row: who (row, thread) meets which entry, and where in the array of accesses."""
+
+    where: tuple[NDArray[np.intp], ...]
+    rows: NDArray[np.int64]
+    threads: NDArray[np.int64]
+    entries: Entries
+
+
+def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Mask, operations: list[Operation] | None) -> None:
+    """Report the first of the `bad` pairs; `operations` are those of the first axis, where the accesses have one."""
+    shadow, site, verb = accesses.shadow, accesses.site, accesses.verb
+    i = int(np.flatnonzero(bad)[0])
+    place = tuple(int(w[i]) for w in pairs.where)
+    if operations is not None:
+        x.op = operations[place[0]]
+        site = races.sites.of(x.op)
+        bad = bad & (pairs.where[0] == place[0])
+    item, columns = int(pairs.entries[i]), races.columns
+    asynchronous = (item >> AGENT & (AGENTS - 1)) % columns.count >= columns.threads
+    kind = KINDS[shadow.space.name]
+    if asynchronous:
+        kind = "async-read-before-complete" if verb == "reads" else "async-overwrite"
+    if races.machine.findings.known(kind, x.place):
+        return
+    other, who = races.party(item)
+    text = f"{site.text} {'reads' if verb == 'reads' else 'writes'} "
+    text += address_in(shadow, int(accesses.at[place[: accesses.at.ndim]]))
+    did = "read" if verb == "overwrites" else "written"
+    repair = REPAIR[shadow.space.name]
+    if asynchronous:
+        by = other.short if other is not None else who
+        text += f" before its thread can know that {by} has {did} it"
+        repair = "Wait for the operation (its mbarrier phase, or its group), and let all others know by a barrier."
+    else:
+        text += f", which {who} has {did}; nothing orders the two"
+    related: list[Related] = []
+    if other is not None:
+        related.append(Related(f"{other.short if asynchronous else other.text} by {who}", other.operation.place))
+    lanes = lanes_of(x, pairs.where, accesses.at.ndim - 2, bad)
+    x.finding(kind, text, lanes=lanes, related=related, repair=repair)
+
+
+def address_in(shadow: Shadow, index: int) -> str:
+    """Name the address of a flat index."""
+    space = shadow.space
+    return f"{space.name} address {index + GLOBAL_BASE if space.name == 'global' else index % space.row:#x}"
+
+
+def lanes_of(x: Lanes, where: tuple[NDArray[Any], ...], axis: int, chosen: Mask) -> Mask:
+    """Return the lanes `[C, T]` of some accesses; `axis` is that of C in `where`."""
+    out = np.zeros(x.shape, np.bool_)
+    out[where[axis][chosen], where[axis + 1][chosen]] = True
+    return out
