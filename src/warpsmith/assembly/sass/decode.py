@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, final
 
 from warpsmith.assembly.sass.floats import FLOAT_KINDS
-from warpsmith.assembly.sass.row import Row, Selector, gather
+from warpsmith.assembly.sass.row import Row, Selector, SelectorMemory, gather, scatter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,10 +85,11 @@ def _signed(f: Field) -> Callable[[int, int], str]:
 class _Shape:
     """What the forms of one opcode look at: plain bits, and predicates on fields."""
 
-    __slots__ = ("flags", "known", "mask", "rows")
+    __slots__ = ("flags", "forms", "known", "mask", "rows")
 
-    def __init__(self, rows: tuple[Row, ...]) -> None:
+    def __init__(self, rows: tuple[Row, ...], forms: dict[tuple[int, Template], Form]) -> None:
         self.rows = rows
+        self.forms = forms
         self.mask = 0
         flags: dict[Selector, None] = {}
         for row in rows:
@@ -97,17 +98,17 @@ class _Shape:
                 if s.predicates:
                     flags[s] = None
                 else:
-                    self.mask |= _bits(s)
+                    self.mask |= scatter(-1, s.bits)
             for mask, value in row.nots:
                 flags[_predicate(mask, value)] = None
-        self.flags = tuple(s for s in flags if _bits(s) & ~self.mask)
+        self.flags = tuple((m.mask, m) for m in map(SelectorMemory, flags) if m.mask & ~self.mask)
         self.known: dict[object, Form | None] = {}
 
     def form(self, word: int) -> Form | None:
         """Return the form of a word."""
         key: object = word & self.mask
         if self.flags:
-            key = (key, *[s.of(word) for s in self.flags])
+            key = (key, *[memory[word & mask] for mask, memory in self.flags])
         try:
             return self.known[key]
         except KeyError:
@@ -119,15 +120,16 @@ class _Shape:
             if row.covers(word):
                 template = row.template(word)
                 if template is not None:
-                    return Form(row, template)
+                    return _form(row, template, self.forms)
         return None
 
 
-def _bits(s: Selector) -> int:
-    out = 0
-    for low, width in s.bits:
-        out |= ((1 << width) - 1) << low
-    return out
+def _form(row: Row, template: Template, forms: dict[tuple[int, Template], Form]) -> Form:
+    key = (id(row), template)
+    found = forms.get(key)
+    if found is None:
+        found = forms[key] = Form(row, template)
+    return found
 
 
 def _predicate(mask: int, value: int) -> Selector:
@@ -137,11 +139,12 @@ def _predicate(mask: int, value: int) -> Selector:
 
 @final
 class Decoder:
-    """Decodes words of one table; remembers forms and texts it has met."""
+    """Decodes words of one table; remembers forms and texts it has met. Words of one form get one `Form` object."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self._shapes: dict[int, _Shape] = {}
+        self._forms: dict[tuple[int, Template], Form] = {}
         self._texts: dict[int, str | None] = {}
 
     def form(self, word: int) -> Form | None:
@@ -150,8 +153,12 @@ class Decoder:
             word &= ~_REUSE  # the reuse bits mean something else, which is not printed
         shape = self._shapes.get(word & 0xFFF)
         if shape is None:
-            shape = self._shapes[word & 0xFFF] = _Shape(self.table.by_opcode.get(word & 0xFFF, ()))
+            shape = self._shapes[word & 0xFFF] = _Shape(self.table.by_opcode.get(word & 0xFFF, ()), self._forms)
         return shape.form(word)
+
+    def form_of(self, row: Row, template: Template) -> Form:
+        """Return the form with these texts of a row of the table: the object that `form` returns for its words."""
+        return _form(row, template, self._forms)
 
     def text(self, word: int, address: int = 0) -> str | None:
         """Return the disassembler's text of a word at an address, None where the table knows no form."""

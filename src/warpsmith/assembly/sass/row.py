@@ -10,10 +10,11 @@ from warpsmith.assembly.sass.floats import FLOAT_KINDS, format_float
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Bits", "Field", "Piece", "Row", "Selector", "Template", "gather", "scatter"]
+__all__ = ["Bits", "Field", "Piece", "Row", "Selector", "SelectorMemory", "Template", "gather", "scatter"]
 
 Bits = tuple[tuple[int, int], ...]
 """Runs (lowest bit, width), least significant run first."""
+_MANY = 100_000
 Template = tuple[str | int, ...]
 """Tokens; a number stands for the text of that field."""
 
@@ -105,6 +106,24 @@ class Selector:
             elif value and not value & (value - 1) and value not in args:
                 return index + 1
         return 0
+
+
+@final
+class SelectorMemory(dict[int, int]):
+    """Value of a selector by the bits it looks at (`word & mask`), worked out when first asked for."""
+
+    __slots__ = ("mask", "selector")
+
+    def __init__(self, selector: Selector) -> None:
+        super().__init__()
+        self.selector = selector
+        self.mask = scatter(-1, selector.bits)
+
+    def __missing__(self, masked: int) -> int:
+        if len(self) >= _MANY:
+            self.clear()
+        value = self[masked] = self.selector.of(masked)
+        return value
 
 
 @final

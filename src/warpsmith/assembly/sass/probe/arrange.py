@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from warpsmith.assembly.sass.encode import mnemonic_of
+from warpsmith.assembly.sass.lex import mnemonic_of
 from warpsmith.assembly.sass.probe.subject import plain
 
 if TYPE_CHECKING:
