@@ -48,6 +48,8 @@ def _shared(form: Form) -> Callable[[Form], Fn | Refused] | None:
     if "approx" in form or "full" in form:
         return approx.divide if form.opcode == "div" else approx.unary
     kind = form.type
+    if len(form.types) > 2 and all(packed_dtype(t) is not None for t in form.types):
+        return mixed.mixed_pairs
     if len(form.types) == 2 and form.types[0] == "f32" and kind in ("f16", "bf16"):
         return mixed.mixed
     if kind == "f32x2":
@@ -76,7 +78,7 @@ _MODIFIERS = frozenset((
     "wrap", "l", "r", "shiftamt", "pack", "po", "u2", "s2", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16", "add", "min",
     "max", "and", "or", "xor", "oob", "finite", "infinite", "number", "notanumber", "normal", "subnormal", "eq", "ne",
     "lt", "le", "gt", "ge", "ls", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan", "shr7", "shr15", "rs",
-    "scaled::n2::ue8m0", "2pi",
+    "scaled::n1::ue8m0", "scaled::n2::ue8m0", "pzo", "2pi",
 ))  # fmt: skip
 """Modifiers that these meanings know; a form with another is refused."""
 
@@ -87,20 +89,10 @@ def _unknown(form: Form) -> str:
     return next((w for w, ok in zip(form.words, known, strict=True) if not ok), "")
 
 
-def _packed_of_sm_107(form: Form) -> str:
-    """Refuse packed arithmetic of several types, and comparisons that give their own packed type; '' for any other form."""
-    if form.opcode == "set" and len(form.types) == 1:
-        return "packed comparisons of sm_107 are not modelled"
-    mixed_pairs = len(form.types) > 2 and all(packed_dtype(t) is not None for t in form.types)
-    return "packed mixed precision of sm_107 is not modelled" if mixed_pairs else ""
-
-
 def build_form(form: Form) -> Fn | Refused:
     """Return the function of a form, or why it is refused."""
     if word := _unknown(form):
         return refuse(f"`.{word}` of {form.opcode} is not modelled")
-    if packed := _packed_of_sm_107(form):
-        return refuse(packed)
     builder = _OWN.get(form.opcode) or _shared(form)
     if builder is None:
         return refuse(f"`{form.opcode}` of .{form.type} is not modelled")

@@ -119,8 +119,22 @@ def _true_value(kind: str) -> Any:
     return np.int64(-1).astype(f"{'int' if kind[0] == 's' else 'uint'}{kind[1:]}")
 
 
+def _set_elements(form: Form) -> Fn:
+    """Build set of a packed type: all ones in each element whose comparison holds."""
+    op, _ = _operators(form)
+    compare, lane = comparison(op, floating=False), packed_dtype(form.type)
+    assert lane is not None
+
+    def fn(out: Array, a: Array, b: Array) -> None:
+        out[...] = np.where(compare(a, b), lane.type(-1 if lane.kind == "i" else np.iinfo(lane).max), lane.type(0))
+
+    return over_lanes(fn, lane)
+
+
 def set_(form: Form) -> Fn:
     """Build set: `fn(out, a, b, c)`; with a packed source each half of the result is that half's truth."""
+    if len(form.types) == 1:
+        return _set_elements(form)
     op, boolean = _operators(form)
     to, source = form.types[-2], form.types[-1]
     kind = half.element_of(source)

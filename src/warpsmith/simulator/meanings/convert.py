@@ -192,6 +192,8 @@ def _general(form: Form) -> Fn:
             x = np.where(x > 0, x, np.where(np.isnan(x), x, 0.0))
         if "sat" in form:
             x = _saturated(x)
+        if "pzo" in form:
+            x = x + 0.0  # -0.0 becomes 0.0
         r = encode(x, to)
         if to == "f32" and form.ftz:
             r = flush(r.view(np.float32)).view(np.uint32)

@@ -1,7 +1,8 @@
 """Conversions between packed registers: f16x2, bf16x2 and the 8-, 6- and 4-bit formats, and cvt.pack of integers.
 
 With `.scaled::n2::ue8m0` the last operand holds a power of two for each element: conversions to bf16 multiply the converted
-value by it, those to s2f6 divide before they convert. Either is exact in float64, so one rounding follows.
+value by it, those to s2f6 divide before they convert. With `.scaled::n1::ue8m0` it holds one power of two by which all elements
+are divided, subnormal ones flushed before. Either is exact in float64, so one rounding follows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ F64 = NDArray[np.float64]
 Fn = Callable[..., None]
 _1, _16, _BELOW_HALF, _UPPER = np.uint32(1), np.uint32(16), np.uint32(0x7FFF), np.uint32(0xFFFF0000)
 _SMALL = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "ue8m0", "ue4m3")
-_SCALED = "scaled::n2::ue8m0"
+_SCALED, _DIVIDED = "scaled::n2::ue8m0", "scaled::n1::ue8m0"
+_SMALLEST = {"f32": 2.0**-126, "f16": 2.0**-14, "bf16": 2.0**-126}
+"""The smallest normal number of a source."""
 
 
 def handles(to: str, source: str) -> bool:
@@ -97,6 +100,8 @@ def narrow(x: F64, fmt: Format, form: Form) -> Array:
         r = np.where(r > 0, r, np.where(np.isnan(r), r, 0.0))
     if fmt.nan is None:
         r = np.where(np.isnan(r), fmt.largest, r)  # no NaN code: the largest value
+    if "pzo" in form:
+        r = r + 0.0  # -0.0 becomes 0.0
     return encode(r, fmt.name)
 
 
@@ -108,7 +113,7 @@ def packed(form: Form) -> Fn | Refused:
     element = half.element_of(to)
     for kind in (element, half.element_of(source)):
         if kind not in FORMATS:
-            return refuse(f"conversions of .{kind} are not modelled")
+            return refuse(f"conversions of .{kind} are not modelled: its exponent bias is not in the manual")
     if form.words in (("rn", "f16x2", "f32"), ("rn", "bf16x2", "f32")):
         return _nearest_pair(element)
     fmt = FORMATS[element]
@@ -130,6 +135,18 @@ def packed(form: Form) -> Fn | Refused:
         values = [v / s if element == "s2f6" else v * s for v, s in zip(values, by, strict=True)]
         out[...] = join([narrow(v, fmt, form) for v in values], element, out.dtype)
 
+    def divided(out: Array, *operands: Array) -> None:
+        *inputs, factor = operands
+        if source == "f32":
+            values = [np.asarray(x).astype(np.float64) for x in reversed(inputs)]
+        else:
+            values = unpack(inputs[0], source)
+        by, smallest = decode(np.asarray(factor) & 0xFF, "ue8m0"), _SMALLEST[half.element_of(source)]
+        values = [np.where(np.abs(v) < smallest, np.copysign(0.0, v), v) / by for v in values]
+        out[...] = join([narrow(v, fmt, form) for v in values], element, out.dtype)
+
+    if _DIVIDED in form:
+        return divided
     if _SCALED in form:
         return scaled
     return from_f32 if source == "f32" else from_packed

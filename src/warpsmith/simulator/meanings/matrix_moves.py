@@ -6,23 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.meanings.mbarrier import space_of
-from warpsmith.simulator.meanings.registry import machine, refuse
+from warpsmith.simulator.meanings.registry import machine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpsmith.assembly.ptx.isa import Match
     from warpsmith.simulator.lanes import Lanes
-    from warpsmith.simulator.meanings.registry import Function, Refused
+    from warpsmith.simulator.meanings.registry import Function
 
 __all__: list[str] = []
 
 _LANE = np.arange(32)
 _ROW, _PAIR = _LANE // 4, _LANE % 4
 """Row of a lane in an 8x8 matrix, and its pair of neighbouring 16-bit elements."""
-_BITS = {"b8": 8, "b6x16_p32": 6, "b4x16_p64": 4}
-"""Bits of an element in memory: sixteen of them from the lowest bit of a row of 16 bytes on, the rest of which is padding."""
+_BITS = {"b8": 8, "b6x16_p32": 6, "b4x16_p64": 4, "s4": 4}
+"""Bits of an element in memory: sixteen of them from the lowest bit of a row on. A row has 16 bytes, the rest of which is
+padding; one of s4, "a sequence of signed 4-bit elements", has 8."""
 
 
 def _rows(x: Lanes, address: NDArray[np.int64], count: int, height: int = 8) -> NDArray[np.int64]:
@@ -43,7 +45,7 @@ def _per_lane(x: Lanes, rows: NDArray[np.int64], row: NDArray[np.intp], offset: 
 
 
 @machine("ldmatrix")
-def ldmatrix(m: Match) -> Function | Refused:
+def ldmatrix(m: Match) -> Function:
     """Load 8x8 matrices of 16-bit elements; each lane gets two neighbours of a row (with .trans: of a column)."""
     if "m8n8" not in m.mnemonic:
         return _load_bytes(m)
@@ -66,29 +68,32 @@ def ldmatrix(m: Match) -> Function | Refused:
     return run
 
 
-def _load_bytes(m: Match) -> Function | Refused:
+def _load_bytes(m: Match) -> Function:
     """Load matrices of 8-bit elements, or of 6 or 4 bits that end up in the low bits of a byte.
 
-    m8n16: a lane gets four neighbours of row lane / 4. m16n16 (always transposed): its two registers get four neighbours of
-    columns lane / 4 and lane / 4 + 8, that is, the fragment of an 8-bit A of mma. (Figures 105 and 106 of the manual.)
+    Elements of s4 are extended with their sign. m8n16: a lane gets four neighbours of row lane / 4. m16n16 (always transposed):
+    its two registers get four neighbours of columns lane / 4 and lane / 4 + 8, that is, the fragment of an 8-bit A of mma.
+    (Figures 105 and 106 of the manual.)
     """
-    bits = _BITS.get(m.mnemonic.rpartition(".")[2])
-    if bits is None:
-        return refuse("its form that extends signed 4-bit elements is not modelled")
+    source = m.mnemonic.rpartition(".")[2]
+    bits, signed, width = _BITS[source], source == "s4", 8 if source == "s4" else 16
     tall = "m16n16" in m.mnemonic
     count, space, height = int(str(m["num"])[1:]), space_of(m), 16 if tall else 8
     rows_of = [4 * _PAIR + k for k in range(4)] if tall else [_ROW]
 
     def run(x: Lanes, d: Any, address: NDArray[np.int64]) -> None:
         dests = d if isinstance(d, list) else [d]
-        matrices = _rows(x, np.broadcast_to(address, x.shape), count, height)
+        address = np.broadcast_to(address, x.shape)
+        if signed and ((address & 15) == 8)[x.active() & (np.arange(x.shape[1]) % 32 < 8 * count)].any():
+            raise CapabilityError("simulator: ldmatrix of .s4 from rows at odd multiples of 8 bytes is not modelled")
+        matrices = _rows(x, address, count, height)
         for i, dest in enumerate(dests):
             rows = matrices[i * count // len(dests)]
-            loaded = [x.load_items(space, _per_lane(x, rows, row, 0 * row), 16) for row in rows_of]
+            loaded = [x.load_items(space, _per_lane(x, rows, row, 0 * row), width) for row in rows_of]
             if tall:
                 parts = [_element(part, bits, _ROW + 8 * (i % 2)) for part in loaded]
             else:
-                parts = [_element(loaded[0], bits, 4 * _PAIR + k) for k in range(4)]
+                parts = [_element(loaded[0], bits, 4 * _PAIR + k, signed=signed) for k in range(4)]
             x.put(dest, np.ascontiguousarray(np.stack([p[0] for p in parts], axis=-1)).view(np.uint32)[..., 0])
             undefined = [p[1] for p in parts if p[1] is not None]
             if undefined:
@@ -97,8 +102,10 @@ def _load_bytes(m: Match) -> Function | Refused:
     return run
 
 
-def _element(row: tuple[NDArray[np.uint8], Any], bits: int, column: NDArray[np.intp]) -> tuple[NDArray[np.uint8], Any]:
-    """Return each lane's element in `column` of its row `[C, T, 16]` as a byte, and whether it is undefined (None: none)."""
+def _element(
+    row: tuple[NDArray[np.uint8], Any], bits: int, column: NDArray[np.intp], *, signed: bool = False
+) -> tuple[NDArray[np.uint8], Any]:
+    """Return each lane's element in `column` of its row `[C, T, n]` as a byte, and whether it is undefined (None: none)."""
     data, flags = row
     threads = np.arange(data.shape[1])
     bit = bits * column[threads % 32]
@@ -106,6 +113,9 @@ def _element(row: tuple[NDArray[np.uint8], Any], bits: int, column: NDArray[np.i
     pair = data[:, threads, first].astype(np.uint16) | data[:, threads, last].astype(np.uint16) << np.uint16(8)
     value = pair >> (bit % 8).astype(np.uint16) & np.uint16((1 << bits) - 1)
     undefined = None if flags is None else flags[:, threads, first] | flags[:, threads, last]
+    if signed:
+        sign = np.uint16(1 << bits - 1)
+        value = (value ^ sign) - sign & np.uint16(0xFF)
     return value.astype(np.uint8), undefined
 
 

@@ -253,6 +253,25 @@ def testp(op, code, name):
     }[op]  # fmt: skip
 
 
+def mixed_pairs(opcode, words, codes):
+    """Packed arithmetic of several types of sm_107: each element exactly, rounded once."""
+    to, first = words[-len(codes) - 1].removesuffix("x2"), words[-len(codes)].removesuffix("x2")
+    out = 0
+    for i in (0, 1):
+        half = codes[0] >> 16 * i & 0xFFFF if first != "f32" else codes[0] >> 32 * i & 0xFFFFFFFF
+        v = [decode(half, first), *(decode(c >> 32 * i & 0xFFFFFFFF, "f32") for c in codes[1:])]
+        mode = next((w for w in words if w in ("rn", "rz", "rm", "rp")), "rn")
+        if opcode == "fma":
+            r = fma(*v, to, mode)
+        elif opcode == "mul":
+            r = fma(*v, None, to, mode)
+        else:
+            second = v[1] if opcode == "add" or v[1].kind == "nan" else negated(v[1], "f32")
+            r = add(v[0], second, to, mode)
+        out |= r << sum((*SHAPES[to], 1)) * i
+    return out
+
+
 # --- integers --------------------------------------------------------------------------------------------------------
 
 
@@ -646,6 +665,13 @@ def convert_packed(words, codes):
     factors = [Fraction(1)] * 2
     if "scaled::n2::ue8m0" in words:
         factors, codes = [scale_of(codes[-1] >> 8 * i & 0xFF) for i in (0, 1)], codes[:-1]
+    divisor = Fraction(1)
+    if "scaled::n1::ue8m0" in words:
+        divisor, codes = scale_of(codes[-1] & 0xFF), codes[:-1]
+        one = source.removesuffix("x2")
+        parts = codes if source == "f32" else [codes[0] & 0xFFFF, codes[0] >> 16]
+        parts = [flushed(p, one) for p in parts]
+        codes = parts if source == "f32" else [parts[1] << 16 | parts[0]]
     if source == "s2f6x2":
         return [from_fixed(codes[0] >> 8 * i & 0xFF, relu, "satfinite" in words, factors[i]) for i in (0, 1)], 16
     if source == "f32":
@@ -665,6 +691,11 @@ def convert_packed(words, codes):
             for i in (0, 1)
         ], 16
     element = to.removesuffix("x2")
+    for v in values:
+        if divisor is None:
+            v.kind, v.code = "nan", 0
+        else:
+            v.size /= divisor
     if element == "s2f6":
         return [to_fixed(v, mode, relu, f) for v, f in zip(values, factors, strict=True)], 8
     if element == "ue8m0":
@@ -672,6 +703,13 @@ def convert_packed(words, codes):
     if element in SMALL:
         return [to_small(v, element, relu, mode) for v in values], 4 if element == "e2m1" else 8
     return [narrow_float(v, element, words, mode) for v in values], 16
+
+
+def positive_zero(code, to):
+    """A code, or 0 for that of minus 0: `.pzo`."""
+    element = to.removesuffix("x2").replace("tf32", "f32")
+    e, m = SHAPES.get(element) or SMALL[element][:2]
+    return 0 if code == 1 << e + m else code
 
 
 def convert_pack(words, codes):

@@ -74,6 +74,10 @@ def expected(ref, form, codes):
 
 def comparison(ref, opcode, words, name, codes):
     op, join = next(w for w in words if w in CMP), next((w for w in words if w in BOOL), None)
+    if opcode == "set" and len(words) == 2:  # packed, with a result of the operands' type
+        width, count = (16, 2) if name.endswith("x2") else (8, 4)
+        lanes = enumerate(halves(codes, width, count))
+        return [sum(((1 << width) - 1) * ref.compare(op, *p, f"{name[0]}{width}") << width * i for i, p in lanes)]
     c = bool(codes[2]) if join else False
     packed = name.endswith("x2")
     kind = name.removesuffix("x2")
@@ -95,6 +99,8 @@ def arithmetic(ref, opcode, words, name, codes, form):
         return mixed(ref, opcode, words, name, codes)
     if name in ref.FLOATS or opcode == "testp":
         return int(ref.float_op(opcode, words, name, codes))
+    if sum(w.endswith("x2") for w in words) > 1:
+        return ref.mixed_pairs(opcode, words, codes)
     if name == "f32x2":
         return sum(ref.float_op(opcode, words, "f32", p) << 32 * i for i, p in enumerate(halves(codes, 32, 2)))
     if name in ("f16x2", "bf16x2"):
@@ -150,8 +156,11 @@ def conversion(ref, words, codes, form):
     if form.writes[0] in ("u8", "s8"):
         return ref.integer(ref.convert(words, codes[0]), form.writes[0]) & 0xFFFFFFFF
     if len(codes) == 1 and not any("x2" in w or "x4" in w for w in words):
-        return ref.convert(words, codes[0])
+        r = ref.convert(words, codes[0])
+        return ref.positive_zero(r, words[-2]) if "pzo" in words else r
     elements, width = ref.convert_packed(words, codes)
+    if "pzo" in words:
+        elements = [ref.positive_zero(e, words[-2]) for e in elements]
     return sum(e << width * i for i, e in enumerate(elements))
 
 

@@ -75,10 +75,29 @@ def test_a_row_address_must_be_aligned(run: Any) -> None:
     assert "which is no multiple of 16" in finding.message
 
 
-def test_signed_four_bit_elements_are_refused_by_name(run: Any) -> None:
-    body = LOAD + " ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4 {%r0}, [%r52];"
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_signed_four_bit_elements_are_extended(run: Any, count: int) -> None:
+    """Byte p of register i: element 4·(lane % 4) + p of row lane / 4 of matrix i, from the lowest bits of its 8 bytes on."""
+    values = np.random.default_rng(4).integers(-8, 8, (32, 16))
+    rows = np.full((32, 16), 0xEE, np.uint8)
+    for row, elements in zip(rows, values.tolist(), strict=True):
+        row[:8] = list(sum((v & 15) << 4 * i for i, v in enumerate(elements)).to_bytes(8, "little"))
+    registers = ", ".join(f"%r{i}" for i in range(count))
+    body = LOAD + f" ldmatrix.sync.aligned.m8n16.x{count}.shared.s8.s4 {{{registers}}}, [%r52];\n"
+    body += "".join(f" st.global.b32 [%out+{128 * i}], %r{i};" for i in range(count))
+    body = body.replace(" st.global", " mul.wide.u32 %rd9, %t, 4; add.u64 %out, %out, %rd9;\n st.global", 1)
+    out = np.zeros((count, 32), np.uint32)
+    r = run(body, out, rows, parameters=".param .u64 out, .param .u64 in", target="sm_90a", version="9.4")
+    assert [str(f) for f in r.findings] == []
+    got = out.view(np.int8).reshape(count, 8, 16)
+    assert (got == values[: 8 * count].reshape(count, 8, 16)).all()
+
+
+def test_rows_of_eight_bytes_between_those_of_sixteen_are_refused(run: Any) -> None:
+    """The manual gives no alignment of rows of eight bytes."""
+    body = LOAD + " add.u32 %r52, %r52, 8; ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4 {%r0}, [%r52];"
     parameters, nothing = ".param .u64 out, .param .u64 in", np.zeros(512, np.uint8)
-    with pytest.raises(CapabilityError, match=r"its form that extends signed 4-bit elements is not modelled"):
+    with pytest.raises(CapabilityError, match=r"ldmatrix of \.s4 from rows at odd multiples of 8 bytes is not modelled$"):
         run(body, np.zeros(1, np.uint32), nothing, parameters=parameters, target="sm_100a", version="9.4")
 
 
