@@ -39,6 +39,8 @@ class Callee(Protocol):
     numbers: frozenset[str]
     """Names of the raw parameters that are numbers."""
     input_count: int
+    roles: Mapping[str, tuple[int, int]]
+    """Name of a role -> its first thread and the one behind its last."""
 
     @property
     def configuration(self) -> Configuration:

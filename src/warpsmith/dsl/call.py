@@ -123,6 +123,8 @@ def simulate(kernel: Callee, tensors: Sequence[Any], keywords: Mapping[str, obje
         dynamic_shared=bound.built.dynamic_shared, undefined=bound.fresh, **options,
     )  # fmt: skip
     result.outputs = bound.outputs
+    if kernel.roles:
+        result.timeline = result.timeline.named(kernel.roles)
     if arrays is not None:
         given = tensors[len(kernel.configuration.in_specs) :]
         result.outputs = list(given) or [arrays.from_numpy(o) for o in bound.outputs]

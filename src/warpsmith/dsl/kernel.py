@@ -57,6 +57,8 @@ class Kernel:
         """Names of the template parameters."""
         self.numbers = frozenset(p.name for p in configuration.raw_params if not p.shape)
         """Names of the raw parameters that are numbers."""
+        self.roles: Mapping[str, tuple[int, int]] = {}
+        """Name of a role -> its first thread and the one behind its last; may be set, and names warps in timelines."""
         self.input_count = len(configuration.in_specs)
         self._check_signature()
 

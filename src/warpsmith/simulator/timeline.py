@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
+from warpsmith.base.errors import InputError
 from warpsmith.base.whole_file import write_whole
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -81,7 +82,7 @@ class Timeline:
     waits: list[Wait] = field(default_factory=list[Wait], repr=False)
     operations: list[InFlight] = field(default_factory=list[InFlight], repr=False)
     roles: tuple[str, ...] = field(default=(), repr=False)
-    """Of every warp of a CTA: its role, named after the warps that ran the same code."""
+    """Of every warp of a CTA: its role, named by the kernel, or after the warps that ran the same code."""
     left_out: int = 0
     """Waits and operations beyond those that are kept."""
 
@@ -101,6 +102,23 @@ class Timeline:
     def role(self, warp: int) -> str:
         """Return the role of a warp."""
         return self.roles[warp] if warp < len(self.roles) else "all warps"
+
+    def named(self, roles: Mapping[str, tuple[int, int]]) -> Timeline:
+        """Return the timeline with roles named: name -> its first thread and the one behind its last.
+
+        A warp with threads of several roles gets all their names; one with none keeps the name it has. Raise `InputError` for
+        what is no range of threads.
+        """
+        names = list(self.roles)
+        parts: dict[int, list[str]] = {}
+        for name, (first, stop) in roles.items():
+            if not 0 <= first < stop:
+                raise InputError(f"roles: {name!r} is threads {first} to {stop}, which is no range; give (first, last + 1)")
+            for warp in range(first // 32, min(-(-stop // 32), len(names))):
+                parts.setdefault(warp, []).append(name)
+        for warp, of in parts.items():
+            names[warp] = ", ".join(of)
+        return replace(self, roles=tuple(names))
 
     def save(self, path: str | os.PathLike[str], ctas: int | None = 16) -> None:
         """Write the first `ctas` CTAs of the grid (None: all) as a Chrome trace, which Perfetto and chrome://tracing show.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention import hopper
 from warpsmith.simulator import SimulationResult, recorder, simulate
 from warpsmith.simulator.timeline import roles_of
@@ -115,3 +116,12 @@ def test_so_many_waits_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "LIMIT", 0)
     timeline = launch().timeline
     assert (timeline.waits, timeline.left_out) == ([], 1)
+
+
+def test_roles_can_be_named() -> None:
+    timeline = launch().timeline
+    assert timeline.named({"first": (0, 32), "last": (95, 96)}).roles == ("first", "warps 1-2", "last")
+    assert timeline.named({"a": (0, 16), "b": (16, 64), "beyond": (96, 128)}).roles == ("a, b", "b", "warps 1-2")
+    with pytest.raises(InputError) as caught:
+        timeline.named({"none": (64, 64)})
+    assert str(caught.value) == "roles: 'none' is threads 64 to 64, which is no range; give (first, last + 1)"

@@ -205,6 +205,12 @@ def test_two_allocations_that_cannot_both_be_had_hang() -> None:
     assert "tcgen05.alloc of 512 columns on multiprocessor 0: cta (0,0,0) holds 512 columns" in str(r)
 
 
+def test_a_branch_may_lead_past_the_wait() -> None:
+    r, _ = launch(PRODUCT, (WAIT_LD, f" @!%first bra PAST;\n{WAIT_LD}PAST:\n"))
+    (found,) = [f for f in r.findings if f.severity == "portability"]
+    assert (found.kind, "`st.global.b32` uses registers of `tcgen05.ld." in found.message) == ("missing-tcgen05-wait", True)
+
+
 def test_registers_used_before_the_wait_are_a_matter_of_portability() -> None:
     r, out = launch(PRODUCT, (WAIT_LD, ""))
     found = [(f.kind, f.severity) for f in r.findings]

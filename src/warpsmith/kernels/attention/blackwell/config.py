@@ -29,10 +29,22 @@ class Config(Problem):
     """Of the 16 pairs of values in 32 columns, those whose 2^x is a polynomial on the FMA pipes."""
     fresh_maximum: bool | None = None
     """Find the maximum of a tile before its exponentials, not behind them. None: for f16, whose probabilities end at 65504."""
-    lockstep: bool = False
-    """Debugging: all roles meet at the end of each work item."""
+    lse: bool = True
+    """Give the log-sum-exp of each row as the second output."""
+    flat: bool = False
+    """Tensors are `[heads * sequence, dim]` in place of `[heads, sequence, dim]`; the sequence is a multiple of 128 then."""
+    half_scores: bool = False
+    """f16 only: scores are accumulated in f16, and the softmax works on pairs of them."""
+    no_exponentials: bool = False
+    """Debugging, with half_scores: P is the scaled score itself, O is stored as accumulated."""
+    scoreboard_loads: bool = False
+    """Debugging: the softmax uses what it loads from tensor memory without `wait::ld`, one of which ends a tile."""
+    lockstep: bool | str = False
+    """Debugging: all roles meet at the end of each work item; "no_softmax", "no_corr", "no_mma", "no_load": all but one."""
     epilogue_gate: str = "softmax"
     """Who waits, at the start of an item, until the output of the one before has been read: "softmax" or "mma"."""
+    waitmap: bool = False
+    """Give the record of a `debugkit.WaitMap` as the last output."""
 
     @property
     def stages(self) -> int:
@@ -58,6 +70,14 @@ class Config(Problem):
     def part(self) -> int:
         """Columns of P that are reported together."""
         return 32
+
+    @property
+    def rolled(self) -> bool:
+        """Whether the softmax loops over the parts of a tile: unrolled, ptxas loads so far ahead that it spills.
+
+        With 4 to 8 of 16 pairs emulated it does not.
+        """
+        return not 4 <= len(self.emulated_pairs) <= 8
 
     @property
     def registers(self) -> int | None:
@@ -88,6 +108,26 @@ class Config(Problem):
     def ctas(self) -> int:
         """CTAs of the launch."""
         return min(self.items, self.multiprocessors)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a CTA."""
+        return self.workers + 128
+
+    @property
+    def roles(self) -> dict[str, tuple[int, int]]:
+        """Name of each role -> its first thread and the one behind its last, whole warps."""
+        return {
+            "softmax": (0, TILE * self.stages),
+            "correction": (TILE * self.stages, self.workers),
+            "products": (self.workers, self.workers + 32),
+            "loads": (self.workers + 64, self.workers + 96),
+        }
+
+    @property
+    def persistent(self) -> bool:
+        """Whether a CTA, or a cluster that shares items, has more than one."""
+        return self.ctas // self.peers < self.items
 
     @property
     def stripes(self) -> int:
@@ -134,9 +174,14 @@ class Config(Problem):
         """How many of an item's last key tiles hold keys that some row may not see."""
         return self.rows // TILE if self.causal else int(self.sequence % TILE != 0)
 
+    def meets(self, role: str) -> bool:
+        """Return whether a role ("softmax", "corr", "mma", "load") takes part in the meeting that ends an item."""
+        return bool(self.lockstep) and self.lockstep != f"no_{role}"
+
     def check(self, dims: tuple[int, ...] = (64, 128)) -> None:
         """Raise `InputError` for what the kernel does not compute."""
         Problem.check(self, dims)
+        self._check_debugging()
         if any(not isinstance(p, int) or not 0 <= p < 16 for p in self.emulated_pairs):
             raise InputError(f"attention: emulated_pairs are numbers from 0 to 15, not {self.emulated_pairs!r}")
         if self.epilogue_gate not in ("softmax", "mma"):
@@ -153,6 +198,26 @@ class Config(Problem):
             raise InputError(f"attention: scale is greater than 0, not {self.scale}")
         if self.multiprocessors < 1:
             raise InputError(f"attention: multiprocessors is at least 1, not {self.multiprocessors}")
+        if self.flat and self.sequence % TILE:
+            raise InputError(
+                f"attention: tensors of two dimensions need a sequence that is a multiple of {TILE}, not {self.sequence}: "
+                "the last tile of a head would hold rows of the next; give [heads, sequence, dim]"
+            )
+
+    def _check_debugging(self) -> None:
+        modes = (False, True, "no_softmax", "no_corr", "no_mma", "no_load")
+        if self.lockstep not in modes:
+            raise InputError(
+                f"attention: lockstep is False, True, 'no_softmax', 'no_corr', 'no_mma' or 'no_load', not {self.lockstep!r}"
+            )
+        if self.half_scores and self.dtype != "f16":
+            raise InputError(f"attention: half_scores needs f16 tensors, not {self.dtype}: products of bf16 accumulate in f32")
+        if self.half_scores and self.scale_log2 > 1:
+            raise InputError(
+                f"attention: half_scores needs a scale of at most ln 2, not {self.scale}: scaled scores exceed 65504"
+            )
+        if self.no_exponentials and (not self.half_scores or self.lse):
+            raise InputError("attention: no_exponentials goes with half_scores=True and lse=False: there are no sums")
 
 
 @final
@@ -163,6 +228,9 @@ class SharedMap:
         self.q = 0
         self.stages, self.depth, self.peers, self.parts = c.stages, c.depth, c.peers, TILE // c.part
         self.gated_products = c.epilogue_gate == "mma"
+        crowd = {"softmax": TILE * c.stages, "corr": TILE, "mma": 1, "load": 1}
+        self.meeting = sum(n for role, n in crowd.items() if c.meets(role)) or 1
+        """Threads that meet at the end of an item."""
         self.ring = c.stages * c.tile_bytes
         self.statistics = self.ring + 2 * c.depth * c.slot_bytes
         at = self.statistics + c.stages * TILE * 4
@@ -195,4 +263,4 @@ class SharedMap:
         out |= {self.rescaled + 8 * i: TILE * self.peers for i in range(self.stages)}
         out |= {at + 8 * i: 32 for at in (self.statistics_full, self.statistics_free) for i in range(4 * self.stages)}
         gate = TILE * self.peers if self.gated_products else TILE
-        return out | {self.q_free: 1, self.output_read: gate, self.lockstep: (self.stages + 1) * TILE + 2}
+        return out | {self.q_free: 1, self.output_read: gate, self.lockstep: self.meeting}

@@ -90,7 +90,7 @@ class Row:
             self._store(inverse, address, 2 * self.c.piece * number, inside)
 
     def _store(self, inverse: Any, address: Any, offset: int, inside: Any) -> None:
-        for value in self.values:
+        for value in () if self.c.no_exponentials else self.values:
             ptx.inst.mul.rn.f32(value, value, inverse)
         pack = ptx.inst.cvt.rn.bf16x2.f32 if self.c.dtype == "bf16" else ptx.inst.cvt.rn.f16x2.f32
         for j in range(self.c.piece // 2):
@@ -103,7 +103,7 @@ class Row:
 def correct(c: Config, at: SharedMap, base: Any, tmem: Any, thread: Any, output: Any) -> None:
     """Rescale and store every work item of the CTA; `output` is its global address."""
     row, item, left, more = Row(c, at, base, tmem, thread), Item(c), reg.scalar(u32), reg.scalar(pred)
-    with ptx.loop("correction_items", pred=item.more):
+    with item.each("correction_items"):
         item.locate()
         ptx.inst.sub.u32(left, item.tiles, 1)
         with ptx.if_(left != 0), ptx.loop("correction_tiles", pred=more):
@@ -112,7 +112,7 @@ def correct(c: Config, at: SharedMap, base: Any, tmem: Any, thread: Any, output:
             item.tile += 1
             left += 0xFFFFFFFF
             ptx.inst.setp.ne.u32(more, left, 0)
-        if c.lockstep:
+        if c.meets("corr"):
             ptx.mbarrier.arrive(base + at.lockstep)
             ptx.mbarrier.wait(base + at.lockstep, parity(item.index))
         for stage in range(c.stages):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, final
 
 from warpsmith import ptx, reg
@@ -34,12 +35,17 @@ class Item:
 
     def __init__(self, c: Config) -> None:
         self.c = c
-        self.number, self.index, self.tile = (reg.scalar(u32, init=0) for _ in range(3))
+        self.number, self.tile = (reg.scalar(u32, init=0) for _ in range(2))
+        self.index: Any = reg.scalar(u32, init=0) if c.persistent else 0
         ptx.inst.mov.u32(self.number, ptx.special.ctaid.x())
         if c.peers > 1:
             ptx.inst.shr.u32(self.number, self.number, c.peers // 2)
         self.block, self.head, self.tiles = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
         self.more = reg.scalar(pred)
+
+    def each(self, label: str) -> AbstractContextManager[Any]:
+        """Return the loop over the CTA's items; none where it has one only."""
+        return ptx.loop(label, pred=self.more) if self.c.persistent else nullcontext()
 
     def locate(self) -> None:
         """Find block, head and number of key tiles. Causal: the longest blocks first."""
@@ -55,6 +61,8 @@ class Item:
 
     def advance(self) -> None:
         """Go to the next item; `more` says whether there is one. Call last in the loop."""
-        self.number += self.c.ctas // self.c.peers
         self.index += 1
+        if not self.c.persistent:
+            return
+        self.number += self.c.ctas // self.c.peers
         ptx.inst.setp.lt.u32(self.more, self.number, self.c.items)

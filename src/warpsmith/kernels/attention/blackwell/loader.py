@@ -27,10 +27,19 @@ class Loader:
 
     def __init__(self, c: Config, at: SharedMap, base: Any) -> None:
         self.c, self.at, self.base = c, at, base
-        self.copy = partial(ptx.cp.async_.bulk.tensor_3d, cta_group=c.peers)
+        bulk = ptx.cp.async_.bulk
+        self.copy = partial(bulk.tensor_2d if c.flat else bulk.tensor_3d, cta_group=c.peers)
         self.lead, self.expects, self.rank = lead(c, base), None, None
         if c.peers > 1:
             self.expects, self.rank = is_lead(), rank()
+
+    def _at(self, column: Any, row: Any, head: Any) -> tuple[Any, ...]:
+        """Return the coordinates of a box of the tensor."""
+        if not self.c.flat:
+            return column, row, head
+        first = reg.scalar(u32)
+        ptx.inst.mad.lo.u32(first, head, self.c.sequence, row)
+        return column, first
 
     def _own(self, first: Any, size: int) -> Any:
         """Return where the CTA's part begins of rows or columns from `first` on, `size` of them for each CTA."""
@@ -49,7 +58,7 @@ class Loader:
         ptx.mbarrier.arrive_expect_tx(self.base + full, c.peers * c.tile_bytes, pred=self.expects)
         for s in range(c.stripes):
             to = self.base + (stage * c.tile_bytes + s * TILE * 128)
-            self.copy(dst=to, src=tensor.tma_desc(), coord=(s * STRIPE, first, item.head), mbar=self.lead + full)
+            self.copy(dst=to, src=tensor.tma_desc(), coord=self._at(s * STRIPE, first, item.head), mbar=self.lead + full)
 
     def _slot(self, item: Item, which: int) -> tuple[Any, Any]:
         """Wait until the slot of tile number item.tile is free; return where it is, and its barrier in the lead."""
@@ -73,7 +82,7 @@ class Loader:
         row = self._own(row, rows)
         for s in range(self.c.stripes):
             place = to + s * rows * 128 if s else to
-            self.copy(dst=place, src=tensor.tma_desc(), coord=(s * STRIPE, row, item.head), mbar=full)
+            self.copy(dst=place, src=tensor.tma_desc(), coord=self._at(s * STRIPE, row, item.head), mbar=full)
 
     def values(self, tensor: Any, item: Item, row: Any) -> None:
         """Load the CTA's columns of the tile of values that begins at `row`."""
@@ -82,7 +91,7 @@ class Loader:
         for s in range(self.c.dim // self.c.peers // wide):
             column = s * wide if self.rank is None else self._own(0, wide)
             place = to + s * TILE * 128 if s else to
-            self.copy(dst=place, src=tensor.tma_desc(), coord=(column, row, item.head), mbar=full)
+            self.copy(dst=place, src=tensor.tma_desc(), coord=self._at(column, row, item.head), mbar=full)
 
     def end(self, item: Item) -> None:
         """Wait for the last commits, which the lead multicasts: its peer must not end before they have arrived."""
@@ -98,7 +107,7 @@ class Loader:
 def load(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> None:
     """Load every work item of the CTA."""
     item, me = Item(c), Loader(c, at, base)
-    with ptx.loop("load_items", pred=item.more):
+    with item.each("load_items"):
         item.locate()
         ptx.mbarrier.wait(base + at.q_free, parity(item.index, 1))
         row, left, more = reg.scalar(u32, init=0), reg.scalar(u32), reg.scalar(pred)
@@ -117,7 +126,7 @@ def load(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> None:
             left += 0xFFFFFFFF
             ptx.inst.setp.ne.u32(more, left, 0)
         item.advance()
-        if c.lockstep:
+        if c.meets("load"):
             ptx.mbarrier.arrive(base + at.lockstep)
             ptx.mbarrier.wait(base + at.lockstep, parity(item.index, 1))
     if c.peers > 1:

@@ -38,8 +38,10 @@ __all__ = ["Config", "build"]
 
 @cache
 def build(config: Config) -> Any:
-    """Return the kernel for `config`: (q, k, v) → o, all `[heads, sequence, dim]` of the config's dtype.
+    """Return the kernel for `config`: (q, k, v) → (o, log-sum-exp).
 
+    The four are `[heads, sequence, dim]` of the config's dtype, the log-sum-exp (natural) f32 `[heads, sequence]`.
+    Without `lse` o comes alone; a wait map's record comes last. `.roles` of the kernel names its threads.
     Raise `InputError` for what it does not compute.
     """
     return make(config)

@@ -35,7 +35,7 @@ class Issuer:
         self.c, self.at, self.base, self.tmem = c, at, base, tmem
         self.commit = T.commit if c.peers == 1 else partial(T.commit, cta_group=2, multicast=True, multicast_mask=3)
         rows = TILE * c.peers
-        self.scores = T.make_instr_desc_f16bf16_f32(m=rows, n=TILE, ab_dtype=c.dtype)
+        self.scores = T.make_instr_desc("f16", m=rows, n=TILE, a_dtype=c.dtype, d_dtype="f16" if c.half_scores else "f32")
         self.output = T.make_instr_desc_f16bf16_f32(m=rows, n=c.dim, ab_dtype=c.dtype, b_major="MN")
         self.q = T.descriptor(base, stride_bytes=1024)
         self.keys = T.descriptor(base + at.ring, stride_bytes=1024)
@@ -137,12 +137,12 @@ def issue(c: Config, at: SharedMap, base: Any, tmem: Any) -> None:
     untyped = reg.scalar(b32)
     ptx.inst.mov.b32(untyped, tmem)
     item, me = Item(c), Issuer(c, at, base, untyped)
-    with ptx.loop("product_items", pred=item.more):
+    with item.each("product_items"):
         item.locate()
         if c.epilogue_gate == "mma":
             me.wait(at.output_read, parity(item.index, 1))
         _item(me, item)
         item.advance()
-        if c.lockstep:
+        if c.meets("mma"):
             ptx.mbarrier.arrive(base + at.lockstep)
             ptx.mbarrier.wait(base + at.lockstep, parity(item.index, 1))

@@ -12,22 +12,27 @@ O is rescaled by the correction warps. Where no lane of a warp needs it, the sof
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+import math
+from contextlib import contextmanager
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
 from warpsmith.kernels.attention.blackwell.config import TILE
 from warpsmith.kernels.attention.blackwell.exponent import Exponent
 from warpsmith.kernels.attention.blackwell.item import Item, parity
 from warpsmith.kernels.attention.blackwell.peers import arrival, lead, row_of_stage
-from warpsmith.types import b32, f32, pred, s32, u32
+from warpsmith.types import b32, f32, pred, s32, u32, u64
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from warpsmith.kernels.attention.blackwell.config import Config, SharedMap
 
-__all__ = ["moved", "softmax"]
+__all__ = ["Row", "moved", "run"]
 
 T = ptx.tcgen05
-_HIDDEN = -1.0e30
+_HIDDEN = -math.inf
 """Score of a key that may not be seen."""
 
 
@@ -39,7 +44,6 @@ def moved(alpha: Any) -> Any:
     return some
 
 
-@final
 class Row:
     """A softmax thread and what it knows of its row."""
 
@@ -53,19 +57,35 @@ class Row:
         ptx.inst.mad.lo.u32(self.tmem, self.stage, TILE, self.tmem)
         ptx.inst.add.u32(self.tmem, self.tmem, tmem)
         ptx.inst.shr.u32(warp, thread, 5)
-        self.barriers, self.rescaled, self.parts, self.warps, self.slot = (reg.scalar(u32) for _ in range(5))
-        ptx.inst.mad.lo.u32(self.barriers, self.stage, 8, base)
+        self.base = base
         issuer = lead(c, base)
-        ptx.inst.mad.lo.u32(self.rescaled, self.stage, 8, issuer)
-        ptx.inst.mad.lo.u32(self.parts, self.stage, 8 * at.parts, issuer)
+        self.warps, self.slot = reg.scalar(u32), reg.scalar(u32)
+        self.barriers, self.rescaled, self.parts = base, issuer, issuer
+        if c.stages > 1:
+            self.barriers, self.parts = reg.scalar(u32), reg.scalar(u32)
+            ptx.inst.mad.lo.u32(self.barriers, self.stage, 8, base)
+            self.rescaled = self.barriers
+            if c.peers > 1:
+                self.rescaled = reg.scalar(u32)
+                ptx.inst.mad.lo.u32(self.rescaled, self.stage, 8, issuer)
+            ptx.inst.mad.lo.u32(self.parts, self.stage, 8 * at.parts, issuer)
         self.row, self.report = row_of_stage(c, self.lane), arrival(c)
         ptx.inst.mad.lo.u32(self.warps, warp, 8, base)
         ptx.inst.mad.lo.u32(self.slot, thread, 4, base)
-        self.exponent = Exponent(c.scale_log2, c.emulated_pairs)
         self.shift, self.total, self.highest, self.sum, self.alpha = (reg.scalar(f32) for _ in range(5))
+        self.limit, self.room, self.k = reg.scalar(s32), reg.scalar(s32), reg.scalar(u32)
+        self.labels = count()
+        self.hold()
+
+    def hold(self) -> None:
+        """Declare the registers that scores and probabilities pass through."""
+        self.exponent = Exponent(self.c.scale_log2, self.c.emulated_pairs)
         self.pieces = [reg.array(f32, self.c.piece), reg.array(f32, self.c.piece)]
         self.packed = reg.array(b32, self.c.piece // 2)
-        self.limit, self.room, self.k = reg.scalar(s32), reg.scalar(s32), reg.scalar(u32)
+        self.pack = ptx.inst.cvt.rn.bf16x2.f32 if self.c.dtype == "bf16" else ptx.inst.cvt.rn.f16x2.f32
+        self.column, self.stored, self.full = self.tmem, self.tmem, self.parts
+        if self.c.rolled:
+            self.column, self.stored, self.full = (reg.scalar(u32) for _ in range(3))
 
     def begin(self, item: Item) -> None:
         """Start an item: the first key index this row may not see."""
@@ -83,36 +103,63 @@ class Row:
     def fetch(self, piece: int, halves: tuple[int, ...] = (0, 1)) -> None:
         """Start loading a piece, or half of it."""
         for half in halves:
-            columns = [self.pieces[piece % 2][self.c.piece // 2 * half + j] for j in range(self.c.piece // 2)]
-            T.ld(columns, ptx.addr(self.tmem, self.c.piece * piece + self.c.piece // 2 * half))
+            width = self.c.piece // 2
+            columns = [self.pieces[piece % 2][width * half + j] for j in range(width)]
+            T.ld(columns, ptx.addr(self.column, self.c.piece * piece + width * half))
 
     def hide(self, piece: int, item: Item) -> None:
         """Replace scores of keys that the row may not see, in the item's last tiles."""
         if not self.c.masked_tiles:
             return
-        last = reg.scalar(pred)
-        ptx.inst.setp.ge.u32(last, self.k + self.c.masked_tiles, item.tiles)
-        with ptx.if_(last):
+        with ptx.if_(self.masked(item)):
             for j, value in enumerate(self.pieces[piece % 2]):
                 hidden = reg.scalar(pred)
                 ptx.inst.setp.le.s32(hidden, self.room, self.c.piece * piece + j)
                 ptx.inst.selp.f32(value, _HIDDEN, value, hidden)
 
+    def loaded(self) -> None:
+        """Wait for what has been loaded, unless the scoreboard of the registers is to do so."""
+        if not self.c.scoreboard_loads:
+            T.wait_ld()
+
+    def masked(self, item: Item) -> Any:
+        """Return whether this is one of the item's last tiles, with keys that some row may not see."""
+        last = reg.scalar(pred)
+        ptx.inst.setp.ge.u32(last, self.k + self.c.masked_tiles, item.tiles)
+        return last
+
+    @contextmanager
+    def each_part(self, label: str) -> Generator[range]:
+        """Go through the tile: as one part, or in a loop over its parts; yield the pieces of a part."""
+        if not self.c.rolled:
+            yield range(TILE // self.c.piece)
+            return
+        more = reg.scalar(pred)
+        ptx.inst.mov.u32(self.column, self.tmem)
+        with ptx.loop(label, pred=more):
+            yield range(self.c.part // self.c.piece)
+            self.column += self.c.part
+            self.room += -self.c.part
+            ptx.inst.setp.lt.u32(more, self.column, self.tmem + TILE)
+        self.room += TILE
+
     def maximum(self, item: Item) -> Any:
         """Return the largest raw score of the tile."""
-        found = [reg.scalar(f32) for _ in range(4)]
-        for piece in range(TILE // self.c.piece):
-            self.fetch(piece)
-            T.wait_ld()
-            self.hide(piece, item)
-            for j, value in enumerate(self.pieces[piece % 2]):
-                if piece == 0 and j < 4:
-                    ptx.inst.mov.f32(found[j], value)
-                else:
+        found = [reg.scalar(f32, -math.inf) for _ in range(4)]
+        with self.each_part(f"softmax_maximum_{next(self.labels)}") as pieces:
+            for piece in pieces:
+                self.fetch(piece)
+                self.loaded()
+                self.hide(piece, item)
+                for j, value in enumerate(self.pieces[piece % 2]):
                     ptx.inst.max.f32(found[j % 4], found[j % 4], value)
         for other in found[1:]:
             ptx.inst.max.f32(found[0], found[0], other)
         return found[0]
+
+    def start(self, item: Item) -> None:
+        """Take the first tile's maximum as basis."""
+        ptx.inst.mul.rn.f32(self.shift, self.maximum(item), -self.c.scale_log2)
 
     def decide(self, item: Item) -> None:
         """Move the basis if a probability exceeds the threshold, else leave it; alpha and the sum follow."""
@@ -142,35 +189,49 @@ class Row:
     def exponentials(self, item: Item) -> None:
         """P of the tile in parts, each reported; sum and maximum of the row."""
         sums, tops = [reg.scalar(f32, 0.0) for _ in range(4)], [reg.scalar(f32, 0.0) for _ in range(4)]
-        for piece in range(TILE // self.c.piece):
-            T.wait_ld()
-            more = (piece + 1) * self.c.piece < TILE
-            if more:
-                self.fetch(piece + 1, (0,))  # the other half when this piece has left its registers
-            self.hide(piece, item)
-            values = self.pieces[piece % 2]
-            self.exponent.apply(values, self.shift, self.c.piece * piece % 32 // 2)
-            for j, value in enumerate(values):
-                ptx.inst.add.rn.f32(sums[j % 4], sums[j % 4], value)
-                if not self.c.fresh:
-                    ptx.inst.max.f32(tops[j % 4], tops[j % 4], value)
-            for j in range(self.c.piece // 2):
-                self._pack(self.packed[j], values[2 * j + 1], values[2 * j])
-            T.st(ptx.addr(self.tmem, self.c.piece // 2 * piece), self.packed)
-            if more:
-                self.fetch(piece + 1, (1,))
-            done = (piece + 1) * self.c.piece
-            if done % self.c.part == 0:
-                T.wait_st()
-                T.fence_before_thread_sync()
-                self.report(ptx.addr(self.parts, self.at.p_full + 8 * (done // self.c.part - 1)))
+        if self.c.rolled:
+            ptx.inst.mov.u32(self.full, self.parts)
+            ptx.inst.mov.u32(self.stored, self.tmem)
+        with self.each_part(f"softmax_parts_{next(self.labels)}") as pieces:
+            self.fetch(0)
+            for piece in pieces:
+                self._piece(piece, pieces, sums, tops, item)
+            if self.c.rolled:
+                self.full += 8
+                self.stored += self.c.part // 2
         for total, four, how in ((self.sum, sums, ptx.inst.add.rn.f32), (self.highest, tops, ptx.inst.max.f32)):
             how(four[0], four[0], four[1])
             how(four[2], four[2], four[3])
             how(total, four[0], four[2])
 
-    def _pack(self, to: Any, high: Any, low: Any) -> None:
-        (ptx.inst.cvt.rn.bf16x2.f32 if self.c.dtype == "bf16" else ptx.inst.cvt.rn.f16x2.f32)(to, high, low)
+    def _piece(self, piece: int, pieces: range, sums: list[Any], tops: list[Any], item: Item) -> None:
+        self.loaded()
+        done = (piece + 1) * self.c.piece
+        if piece + 1 in pieces:
+            self.fetch(piece + 1, (0,))  # the other half when this piece has left its registers
+        self.hide(piece, item)
+        values = self.pieces[piece % 2]
+        self.exponent.apply(values, self.shift, (done - self.c.piece) % 32 // 2)
+        for j, value in enumerate(values):
+            ptx.inst.add.rn.f32(sums[j % 4], sums[j % 4], value)
+            if not self.c.fresh:
+                ptx.inst.max.f32(tops[j % 4], tops[j % 4], value)
+        for j in range(self.c.piece // 2):
+            self.pack(self.packed[j], values[2 * j + 1], values[2 * j])
+        T.st(ptx.addr(self.stored, (done - self.c.piece) // 2), self.packed)
+        if piece + 1 in pieces:
+            self.fetch(piece + 1, (1,))
+        if done % self.c.part == 0:
+            self.publish_p((done // self.c.part - 1,))
+
+    def publish_p(self, parts: tuple[int, ...]) -> None:
+        """Report parts of P, by their numbers behind `full`."""
+        if self.c.scoreboard_loads and (self.c.rolled or parts[-1] == self.at.parts - 1):
+            T.wait_ld()  # the products overwrite S when all of P has been reported and used
+        T.wait_st()
+        T.fence_before_thread_sync()
+        for part in parts:
+            self.report(ptx.addr(self.full, self.at.p_full + 8 * part))
 
     def tile(self, item: Item, *, first: bool) -> None:
         """One key tile."""
@@ -179,20 +240,37 @@ class Row:
         if self.c.masked_tiles:
             ptx.inst.mad.lo.s32(self.room, self.k, -TILE, self.limit)
         if first:
-            ptx.inst.mul.rn.f32(self.shift, self.maximum(item), -self.c.scale_log2)
+            self.start(item)
         else:
             self.decide(item)
             some = moved(self.alpha)
             self.report(ptx.addr(self.rescaled, self.at.rescaled), pred=~some)
             self.publish(self.alpha, item.tile + 0xFFFFFFFF)
-        self.fetch(0)
         self.exponentials(item)
 
+    def store_lse(self, item: Item, lse: Any) -> None:
+        """Store ln(sum of e^score) of the row, whose sum is complete: (log2(total) + basis) · ln 2."""
+        value, row, inside = reg.scalar(f32), reg.scalar(u32), reg.scalar(pred)
+        place, address, lane, stage = reg.scalar(u32), reg.scalar(u64), reg.scalar(u32), reg.scalar(u32)
+        ptx.inst.lg2.approx.ftz.f32(value, self.total)
+        ptx.inst.sub.rn.f32(value, value, self.shift)
+        ptx.inst.mul.rn.f32(value, value, math.log(2))
+        ptx.inst.and_.b32(lane, ptx.special.tid.x(), TILE - 1)
+        ptx.inst.shr.u32(stage, ptx.special.tid.x(), 7)
+        ptx.inst.mad.lo.u32(row, item.block, self.c.rows, row_of_stage(self.c, lane))
+        ptx.inst.mad.lo.u32(row, stage, TILE * self.c.peers, row)
+        ptx.inst.setp.lt.u32(inside, row, self.c.sequence)
+        ptx.inst.mad.lo.u32(place, item.head, self.c.sequence, row)
+        (output,) = ptx.global_ptrs(lse)
+        ptx.inst.mad.wide.u32(address, place, 4, output)
+        ptx.inst.st.global_.f32(ptx.addr(address), value, pred=inside)
 
-def softmax(c: Config, at: SharedMap, base: Any, tmem: Any, thread: Any) -> None:
-    """Compute P of every work item of the CTA."""
-    row, item, more = Row(c, at, base, tmem, thread), Item(c), reg.scalar(pred)
-    with ptx.loop("softmax_items", pred=item.more):
+
+def run(row: Row, lse: Any) -> None:
+    """Compute P of every work item of the CTA; `lse` is the tensor of the log-sum-exp, or None."""
+    c, at, base = row.c, row.at, row.base
+    item, more = Item(c), reg.scalar(pred)
+    with item.each("softmax_items"):
         item.locate()
         row.begin(item)
         if c.epilogue_gate == "softmax":
@@ -205,8 +283,10 @@ def softmax(c: Config, at: SharedMap, base: Any, tmem: Any, thread: Any) -> None
             ptx.inst.setp.lt.u32(more, row.k + 1, item.tiles)
         row.fold()
         row.publish(row.total, item.tile)
+        if lse is not None:
+            row.store_lse(item, lse)
         item.tile += 1
         item.advance()
-        if c.lockstep:
+        if c.meets("softmax"):
             ptx.mbarrier.arrive(base + at.lockstep)
             ptx.mbarrier.wait(base + at.lockstep, parity(item.index, 1))

@@ -74,7 +74,7 @@ class Config(shared.Config):
 
 @cache
 def build(config: Config) -> Any:
-    """Return the kernel for `config`: (q, k, v) → o, all `[heads, sequence, dim]` of the config's dtype.
+    """Return the kernel for `config`: (q, k, v) → (o, log-sum-exp), as `one_cta.build` does.
 
     Raise `InputError` for what it does not compute.
     """
