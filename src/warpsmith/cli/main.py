@@ -33,6 +33,7 @@ COMMANDS = {
     "check": "read a kernel, run it under many schedules, say what is wrong",
     "compile": "compile PTX, or a kernel written in Python, with ptxas",
     "launch": "run a kernel on the GPU",
+    "study": "measure kernels beside their peers on the GPU",
     "transpile": "write PTX as Python source of the kernel language",
     "find": "list the cubins and PTX in libraries, archives and wheels",
     "extract": "write those to files of their own",

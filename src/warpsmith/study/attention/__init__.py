@@ -1,1 +1,1 @@
-"""Attention forward beside its peers on one GPU, in one process: `python -m warpsmith.study.attention`."""
+"""Attention forward beside its peers on one GPU, in one process: `warpsmith study attention`."""

@@ -35,7 +35,10 @@ def configuration(cell: Cell, dtype: str, variant: str) -> hopper.Config:
         name, _, value = part.partition("=")
         if name not in known:
             raise InputError(f"attention: {name!r} is no option of the kernel; it has {', '.join(known)}")
-        given[name] = float(value) if "." in value else int(value)
+        try:
+            given[name] = float(value) if "." in value else int(value)
+        except ValueError:
+            raise InputError(f"attention: {part!r}: give NAME=NUMBER") from None
     return hopper.choose(cell.batch * cell.heads, cell.sequence, cell.dim, dtype, cell.causal, **given)
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from math import exp, log
 from typing import TYPE_CHECKING, Any
 
+from warpsmith.base.errors import InputError
 from warpsmith.study.attention.cells import Cell
 
 if TYPE_CHECKING:
@@ -20,11 +21,17 @@ _PEAK = 4096 * 132
 
 
 def load(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the rows of a results file by cell name; none if there is no file."""
+    """Return the rows of a results file by cell name; none if there is no file. Raise `InputError` for another file."""
     if not path.exists():
         return {}
-    rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
-    return {row["cell"]: row for row in rows}
+    rows: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        try:
+            row = json.loads(line)
+            rows[row["cell"]] = {name: row[name] for name in ("cell", "problem", "times", "errors", "clock", "power")} | row
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{path}:{number}: no result of this study; move the file away to measure anew") from None
+    return rows
 
 
 def _best(row: dict[str, Any], ours: bool) -> tuple[str, float]:

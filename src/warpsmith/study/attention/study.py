@@ -1,25 +1,33 @@
-"""Measure attention forward, ours and others': `python -m warpsmith.study.attention --help`."""
+"""Measure attention forward, ours and others', side by side: `warpsmith study attention`."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import sys
-from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, final
 
-from warpsmith.base.errors import WarpsmithError
+from warpsmith.base.errors import InputError, ToolError, WarpsmithError
+from warpsmith.base.whole_file import write_whole
 from warpsmith.kernels.attention import hopper
 from warpsmith.launch.driver import driver
-from warpsmith.study.attention.cells import Cell, cells
+from warpsmith.study.attention.cells import cells
 from warpsmith.study.attention.judge import LIMIT, largest_error
 from warpsmith.study.attention.measure import Clocks, time_together
 from warpsmith.study.attention.ours import compile_all, configuration, ours
-from warpsmith.study.attention.peers import PEERS, Launch
+from warpsmith.study.attention.peers import PEERS
 from warpsmith.study.attention.report import load, markdown, plot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from warpsmith.study.attention.cells import Cell
+    from warpsmith.study.attention.peers import Launch
+
+__all__ = ["Options", "measure"]
 
 _ROTATED = 1 << 28
 """Bytes over which the buffers rotate: five times the level-2 cache."""
@@ -85,25 +93,54 @@ class _Cell:
         }
 
 
-def _arguments(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m warpsmith.study.attention", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("attention-study"), help="folder of the results; a second run resumes")
-    parser.add_argument("--only", default="", help="cells whose name holds this text")
-    parser.add_argument("--dtype", choices=("f16", "bf16"), default="f16", help="inputs of our kernel")
-    parser.add_argument("--repeat", type=int, default=30)
-    parser.add_argument("--no-peers", action="store_true")
-    parser.add_argument("--variant", action="append", default=[], help="options of our kernel, as consumers=3; repeatable")
-    return parser.parse_args(arguments)
+@final
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is measured, and where it is kept."""
+
+    out: Path
+    """Folder of the results; a second run goes on where the first stopped."""
+    only: str = ""
+    """Cells whose name holds this text."""
+    dtype: Literal["f16", "bf16"] = "bf16"
+    """Inputs of our kernel."""
+    repeat: int = 30
+    """Replays of each graph."""
+    peers: bool = True
+    variants: tuple[str, ...] = ()
+    """Options of our kernel, as `consumers=3,keys=96`, each measured on its own; none: the shipped choice."""
 
 
-def _configs(
-    options: argparse.Namespace, wanted: list[Cell], say: Callable[[str], None]
-) -> dict[tuple[str, str], hopper.Config]:
+def measure(options: Options, say: Callable[[str], None], progress: Callable[[int, int], None]) -> str:
+    """Measure the cells that are not in the results yet; write `attention.jsonl`, `.md` and, with matplotlib, `.svg`.
+
+    `say` is told a line for each cell, `progress` is called with (cells done, cells). Return the Markdown table. Raise
+    `InputError` for options that fit no cell, `ToolError` without a GPU.
+    """
+    wanted = [c for c in cells() if options.only in c.name]
+    if not wanted:
+        raise InputError(
+            f"no cell's name holds {options.only!r}; one is {cells()[0].name!r}, and `D64`, `causal`, `S512` choose some"
+        )
+    os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
+    gpu = driver()
+    for package in ("torch", "matplotlib"):
+        if find_spec(package) is None:
+            raise ToolError(f"{package} is not installed; pip install {package}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    rows = _measure(options, wanted, say, progress)
+    table = f"{gpu.name}, driver CUDA {gpu.version}\n\n{markdown(rows.values())}"
+    write_whole(options.out / "attention.md", table.encode())
+    plot(rows.values(), options.out / "attention.svg")
+    return table
+
+
+def _configs(options: Options, wanted: list[Cell], say: Callable[[str], None]) -> dict[tuple[str, str], hopper.Config]:
     out: dict[tuple[str, str], hopper.Config] = {}
     for cell in wanted:
-        for variant in options.variant or [""]:
+        for variant in options.variants or ("",):
+            config = configuration(cell, options.dtype, variant)
             try:
-                config = configuration(cell, options.dtype, variant)
                 hopper.build(config)
             except WarpsmithError as problem:
                 say(f"{cell.name}: {variant}: {problem}")
@@ -112,27 +149,20 @@ def _configs(
     return out
 
 
-def _measure(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, dict[str, Any]]:
-    options.out.mkdir(parents=True, exist_ok=True)
+def _measure(
+    options: Options, wanted: list[Cell], say: Callable[[str], None], progress: Callable[[int, int], None]
+) -> dict[str, dict[str, Any]]:
     path = options.out / "attention.jsonl"
     done = load(path)
-    clocks = Clocks()
-    wanted = [c for c in cells() if options.only in c.name]
-    configs = _configs(options, [c for c in wanted if c.name not in done], say)
+    left = [c for c in wanted if c.name not in done]
+    configs = _configs(options, left, say)
     compile_all(configs.values())
+    clocks = Clocks()
     try:
-        for number, cell in enumerate(wanted, 1):
-            if cell.name in done:
-                continue
-            one = _Cell(cell, say)
-            for (where, name), config in configs.items():
-                if where == cell.name:
-                    one.add(name, options.dtype, lambda q, k, v, config=config: ours(config, q, k, v))
-            if not options.no_peers:
-                for name, (dtype, peer) in PEERS.items():
-                    one.add(name, dtype, lambda q, k, v, peer=peer, cell=cell: peer(q, k, v, cell.causal))
-            row = one.time(options.repeat, clocks)
-            done[cell.name] = row
+        for number, cell in enumerate(left, 1 + len(wanted) - len(left)):
+            progress(number - 1, len(wanted))
+            mine = {name: config for (where, name), config in configs.items() if where == cell.name}
+            row = done[cell.name] = _row(options, cell, mine, say, clocks)
             with path.open("a") as file:
                 file.write(json.dumps(row) + "\n")
             times = ", ".join(f"{n} {t['micro']:.1f}" for n, t in row["times"].items())
@@ -142,25 +172,13 @@ def _measure(options: argparse.Namespace, say: Callable[[str], None]) -> dict[st
     return {c.name: done[c.name] for c in wanted if c.name in done}
 
 
-def main(arguments: list[str]) -> int:
-    """Measure the cells that are not yet in the results, then write the table and, with matplotlib, the plot."""
-    options = _arguments(arguments)
-    os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
-    try:
-        gpu = driver()
-        rows = _measure(options, lambda text: print(text, flush=True))  # noqa: T201
-        table = f"{gpu.name}, driver CUDA {gpu.version}\n\n{markdown(rows.values())}"
-        (options.out / "attention.md").write_text(table)
-        sys.stdout.write(table)
-        plot(rows.values(), options.out / "attention.svg")
-    except ImportError as missing:
-        sys.stderr.write(f"warpsmith study: {missing.name} is not installed\n")
-        return 2
-    except WarpsmithError as problem:
-        sys.stderr.write(f"warpsmith study: {problem}\n")
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def _row(
+    options: Options, cell: Cell, configs: dict[str, hopper.Config], say: Callable[[str], None], clocks: Clocks
+) -> dict[str, Any]:
+    one = _Cell(cell, say)
+    for name, config in configs.items():
+        one.add(name, options.dtype, lambda q, k, v, config=config: ours(config, q, k, v))
+    if options.peers:
+        for name, (dtype, peer) in PEERS.items():
+            one.add(name, dtype, lambda q, k, v, peer=peer: peer(q, k, v, cell.causal))
+    return one.time(options.repeat, clocks)
