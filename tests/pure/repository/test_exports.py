@@ -30,5 +30,5 @@ def test_exports_exist_and_are_documented(name: str) -> None:
         return  # the adapter of a package that is not here
     assert module.__doc__, f"{name} has no docstring"
     exported = {export: getattr(module, export) for export in getattr(module, "__all__", ())}
-    ours = {n: v for n, v in exported.items() if getattr(v, "__module__", "").startswith("warpsmith")}
+    ours = {n: v for n, v in exported.items() if (getattr(v, "__module__", "") or "").startswith("warpsmith")}
     assert [n for n, v in ours.items() if (inspect.isclass(v) or inspect.isfunction(v)) and not inspect.getdoc(v)] == []
