@@ -178,8 +178,13 @@ def read(x: Lanes, at: Located, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]
     return data, None
 
 
-def write(x: Lanes, at: Located, n: int, values: NDArray[Any], undefined: NDArray[np.bool_] | None = None) -> None:
-    """Store items of n bytes; with `undefined` lanes the bytes they store become undefined again."""
+def write(
+    x: Lanes, at: Located, n: int, values: NDArray[Any], undefined: NDArray[np.bool_] | None = None, *, changed: bool = True
+) -> None:
+    """Store items of n bytes; with `undefined` lanes the bytes they store become undefined again.
+
+    `changed=False`: the values are those of before, so that nobody who waits for memory to change need look.
+    """
     flags = at.space.flags(at.index, n)
     mask = at.mask
     if flags.any():
@@ -197,4 +202,4 @@ def write(x: Lanes, at: Located, n: int, values: NDArray[Any], undefined: NDArra
         at.space.write(at.index[mask], n, np.broadcast_to(values, mask.shape)[mask])
     if undefined is not None and undefined.any():
         x.machine.check.undefined_stored(x, at, n, undefined)
-    x.machine.memory_version += 1
+    x.machine.memory_version += changed

@@ -169,6 +169,16 @@ def test_max_steps_ends_an_endless_loop():
     ("body", "message"),
     [
         ("mov.u32 %r2, 40; bar.sync 0, %r2;", "`bar.sync`: thread count 40 of barrier 0 is not a positive multiple of 32"),
+        ("mov.u32 %r2, -32; bar.sync 0, %r2;", "`bar.sync`: thread count -32 of barrier 0 is not a positive multiple of 32"),
+        ("mov.u32 %r2, 0; bar.sync 0, %r2;", "`bar.sync`: thread count 0 of barrier 0 is not a positive multiple of 32"),
+        (
+            "mov.u32 %r2, -32; bar.arrive 3, %r2;",
+            "`bar.arrive`: thread count -32 of barrier 3 is not a positive multiple of 32",
+        ),
+        (
+            "mov.u32 %r2, 2048; bar.sync 0, %r2;",
+            "`bar.sync`: thread count 2048 of barrier 0 is more than the 1024 threads that a CTA has at most",
+        ),
         ("mov.u32 %r2, 16; bar.sync %r2;", "`bar.sync` names barrier 16"),
         (
             "setp.lt.u32 %p1, %r1, 32; @%p1 bra A; bar.sync 1, 64; bra END; A: bar.sync 1, 32; bar.sync 1, 64; END:",

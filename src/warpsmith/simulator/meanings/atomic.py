@@ -178,7 +178,7 @@ class _Atomic:
         result[lanes] = old
         whole = np.zeros(x.shape, data.dtype)
         whole[lanes] = np.ascontiguousarray(final).view(data.dtype)
-        write(x, Located(at.space, at.index, lanes), n, whole)
+        write(x, Located(at.space, at.index, lanes), n, whole, changed=not np.array_equal(whole[lanes], data[lanes]))
 
 
 def _judge(x: Lanes, op: str, lanes: Array, undefined: Array | None) -> None:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["barrier", "cluster_arrive", "cluster_wait", "fence", "warp_sync"]
 
 _NUMBER = "barriers are numbered 0 to 15; pass a number in that range"
-_SIZE = "round the thread count up to a multiple of 32"
+_SIZE = "pass the number of threads that take part, rounded up to a multiple of 32"
+_MOST_THREADS = 1024
+"""Threads of a CTA at most, on every architecture; a barrier counts those that take part (PTX ISA 9.7.15.1)."""
 
 
 @sync("bar", "barrier")
@@ -73,8 +75,8 @@ def _use(x: Lanes, number: Any, count: Any, waits: bool, votes: Any, result: Any
     groups = [(n, c, active & (numbers == n) & (True if counts is None else counts == c)) for n, c in uses]
     before = {n: x.machine.barriers.generation[x.c0 : x.c1, n].copy() for n in used}
     for n, c, lanes in groups:
-        if c is not None and (c % 32 or c == 0):
-            message = f"`{x.op.text}`: thread count {c} of barrier {n} is not a positive multiple of 32"
+        if (wrong := _wrong_count(c)) is not None:
+            message = f"`{x.op.text}`: thread count {wrong[0]} of barrier {n} is {wrong[1]}"
             x.finding("named-barrier", message, lanes=lanes, repair=_SIZE, stop=True)
             return DONE
         for row in (np.flatnonzero(lanes.any(axis=1)) + x.c0).tolist():
@@ -91,6 +93,16 @@ def _use(x: Lanes, number: Any, count: Any, waits: bool, votes: Any, result: Any
         after = None if result is None else lambda y: result(y, n)
         return x.machine.barriers.wait(x, n, before[n], active, after)
     return _several(x, groups, before, result)
+
+
+def _wrong_count(count: int | None) -> tuple[int, str] | None:
+    """Return a thread count, read as signed, and what is wrong with it; None for a good one."""
+    if count is None or (0 < count <= _MOST_THREADS and count % 32 == 0):
+        return None
+    signed = count - (1 << 32) if count >= 1 << 31 else count
+    if signed > 0 and signed % 32 == 0:
+        return signed, f"more than the {_MOST_THREADS} threads that a CTA has at most"
+    return signed, "not a positive multiple of 32"
 
 
 def _counts(counts: Any, lanes: Any) -> list[Any]:
