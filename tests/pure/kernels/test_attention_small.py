@@ -45,6 +45,9 @@ OPTIONS = {
     "small-tiles": {"causal": True, "keys": 16},
     "soft-cap": {"soft_cap": 5.0},
     "wide": {"dim": 192, "keys": 96},
+    "half-a-stripe": {"dim": 96, "causal": True, "ordered": 1, "staged": 1},
+    "narrow-values": {"dim": 192, "value_dim": 128, "keys": 112, "staged": 1},
+    "wide-values": {"dim": 48, "value_dim": 80, "staged": 1, "kv_heads": 1},
 }
 
 
@@ -54,7 +57,8 @@ def test_options_agree_with_float64(options):
     config = hopper.Config(2, 200, multiprocessors=2, **options)
     rng = np.random.default_rng(2)
     q = rng.standard_normal((2, 200, config.dim)).astype(np.float16)
-    k, v = (rng.standard_normal((config.key_heads, config.key_count, config.dim)).astype(np.float16) for _ in range(2))
+    keys = (config.key_heads, config.key_count)
+    k, v = (rng.standard_normal((*keys, width)).astype(np.float16) for width in (config.dim, config.width))
     result = hopper.build(config).simulate(q, k, v, schedule="random", seed=1)
     assert [str(f) for f in result.findings] == []
     what = {"first_row": config.ahead, "window": config.window, "soft_cap": config.soft_cap}
@@ -68,12 +72,24 @@ def test_options_agree_with_float64(options):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (hopper.Config(1, 64, 96), "attention: head dimension 96 is not supported; use 64, 128, 192 or 256"),
+        (
+            hopper.Config(1, 64, 100),
+            "attention: head dimension 100 is not supported; use multiples of 16 from 16 to 256",
+        ),
+        (
+            hopper.Config(1, 64, value_dim=272),
+            "attention: value_dim 272 is not supported; use multiples of 16 from 16 to 256",
+        ),
+        (
+            hopper.Config(1, 64, 64, value_dim=80),
+            "attention: outputs of 80 numbers do not fit where queries of 64 were; use staged=1",
+        ),
+        (ampere.Config(1, 64, 96), "attention: head dimension 96 is not supported; use 64 or 128"),
         (hopper.Config(1, 64, dtype="f32"), "attention: dtype 'f32' is not supported; use 'f16' or 'bf16'"),
         (hopper.Config(1, 64, consumers=5), "attention: 5 consumer warpgroups are not supported; use 2, 3 or 4"),
         (
             hopper.Config(1, 64, 128, consumers=3),
-            "attention: 3 consumers, 128 keys a tile and head dimension 128 need more than 160 registers a thread; "
+            "attention: 3 consumers, 128 keys a tile and outputs of 128 numbers need more than 160 registers a thread; "
             "use fewer keys",
         ),
         (hopper.Config(6, 64, kv_heads=4), "attention: 6 query heads do not share 4 heads of keys evenly"),
@@ -88,7 +104,7 @@ def test_options_agree_with_float64(options):
 )
 def test_refuses_by_name(config, message):
     with pytest.raises(InputError) as caught:
-        hopper.build(config)
+        (ampere if isinstance(config, ampere.Config) else hopper).build(config)
     assert str(caught.value) == message
 
 
@@ -98,6 +114,14 @@ def test_the_plan_holds_every_item_once(heads, sequence, dim, causal):
     config = hopper.choose(heads, sequence, dim, "f16", causal)
     planned = [item for items in plan(config) for item in items]
     assert sorted(planned) == [(head, block) for head in range(config.heads) for block in range(config.blocks)]
+
+
+@pytest.mark.parametrize("dim", range(16, 272, 16))
+def test_every_width_has_a_tiling(dim):
+    for value_dim in (0, 16, 96, 128, 256):
+        config = hopper.choose(4, 1000, dim, "f16", causal=True, value_dim=value_dim)
+        assert (config.dim, config.width) == (dim, value_dim or dim)
+        hopper.check(config)
 
 
 def test_causal_work_is_spread_evenly():

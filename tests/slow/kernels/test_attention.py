@@ -13,8 +13,8 @@ DTYPE = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
 def run(module, config, **options):
     rng = np.random.default_rng(config.sequence)
-    shape = (config.heads, config.sequence, config.dim)
-    q, k, v = (rng.standard_normal(shape).astype(DTYPE[config.dtype]) for _ in range(3))
+    widths = (config.dim, config.dim, getattr(config, "width", config.dim))
+    q, k, v = (rng.standard_normal((config.heads, config.sequence, w)).astype(DTYPE[config.dtype]) for w in widths)
     result = module.build(config).simulate(q, k, v, **options)
     assert [str(f) for f in result.findings] == []
     assert result.completed
@@ -40,6 +40,14 @@ class TestAgainstFloat64:
 @pytest.mark.parametrize("sequence", [64, 129, 512])
 def test_hopper_with_three_consumers(sequence, causal):
     run(hopper, hopper.Config(2, sequence, 64, "f16", causal, consumers=3, multiprocessors=2))
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize(("dim", "value_dim"), [(96, 0), (192, 128), (256, 0), (80, 112), (16, 16)])
+@pytest.mark.parametrize("sequence", [1, 127, 300, 700])
+def test_hopper_widths(sequence, dim, value_dim, dtype, causal):
+    run(hopper, hopper.choose(2, sequence, dim, dtype, causal, value_dim=value_dim, multiprocessors=3))
 
 
 TILINGS = [(64, 2, 128), (64, 3, 128), (64, 4, 64), (128, 2, 128), (128, 3, 80)]

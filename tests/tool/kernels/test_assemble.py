@@ -18,6 +18,8 @@ def configurations():
         yield hopper, hopper.Config(2, 1000, 64, dtype, causal, consumers=3)
         yield hopper, hopper.Config(4, 1000, 192, dtype, causal=False, keys=112)
         yield hopper, hopper.Config(4, 1000, 256, dtype, causal=True, keys=80)
+        for dim, value_dim in ((96, 0), (192, 128), (256, 0), (64, 256), (32, 16)):
+            yield hopper, hopper.choose(4, 1000, dim, dtype, causal=True, value_dim=value_dim)
         yield hopper, hopper.Config(4, 1000, 128, dtype, True, consumers=3, keys=80, window=300, kv_heads=2, soft_cap=30.0)
         for causal in (False, True):
             for dim, consumers, keys in ((64, 2, 128), (64, 3, 128), (64, 4, 64), (128, 2, 128), (128, 3, 80)):

@@ -28,7 +28,7 @@ from warpsmith import Tile, kernel, ptx, reg, smem
 from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention import hopper_pipeline as pipeline
 from warpsmith.kernels.attention.hopper_choice import choose
-from warpsmith.kernels.attention.hopper_config import REGISTERS, ROWS, STRIPE, VALUES, Config, SharedMap
+from warpsmith.kernels.attention.hopper_config import REGISTERS, ROWS, SHARED_LIMIT, STRIPE, VALUES, Config, SharedMap
 from warpsmith.kernels.attention.hopper_consumer import Consumer
 from warpsmith.kernels.attention.hopper_item import Item, declare_table
 from warpsmith.kernels.attention.hopper_producer import producer
@@ -36,7 +36,7 @@ from warpsmith.kernels.attention.hopper_store import finish_stores, store_item
 from warpsmith.specs import Layout
 from warpsmith.types import f32, from_name, u32
 
-__all__ = ["Config", "build", "choose"]
+__all__ = ["Config", "build", "check", "choose"]
 
 
 def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
@@ -53,8 +53,14 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
     ptx.bar.sync(0)
 
 
-def _check(c: Config) -> None:
-    c.check((64, 128, 192, 256))
+def check(c: Config) -> None:
+    """Raise `InputError` for what the kernel does not compute, or not with this tiling."""
+    c.check_numbers()
+    for name, width in (("head dimension", c.dim), ("value_dim", c.width)):
+        if width % 16 or not 16 <= width <= 256:
+            raise InputError(f"attention: {name} {width} is not supported; use multiples of 16 from 16 to 256")
+    if not c.staged and c.value_stripes > c.stripes:
+        raise InputError(f"attention: outputs of {c.width} numbers do not fit where queries of {c.dim} were; use staged=1")
     if c.heads % c.key_heads:
         raise InputError(f"attention: {c.heads} query heads do not share {c.key_heads} heads of keys evenly")
     if c.window and not c.causal:
@@ -66,11 +72,11 @@ def _check(c: Config) -> None:
     if c.consumers not in REGISTERS:
         raise InputError(f"attention: {c.consumers} consumer warpgroups are not supported; use 2, 3 or 4")
     if c.values > VALUES[c.consumers]:
-        which = f"{c.consumers} consumers, {c.keys} keys a tile and head dimension {c.dim}"
+        which = f"{c.consumers} consumers, {c.keys} keys a tile and outputs of {c.width} numbers"
         raise InputError(f"attention: {which} need more than {REGISTERS[c.consumers][1]} registers a thread; use fewer keys")
-    if min(c.k_stages, c.v_stages) < 1 or SharedMap(c).size > 227 * 1024:
+    if min(c.k_stages, c.v_stages) < 1 or SharedMap(c).size > SHARED_LIMIT:
         size, stages = SharedMap(c).size, f"k_stages={c.k_stages}, v_stages={c.v_stages}"
-        raise InputError(f"attention: {size} bytes of shared memory with {stages}; stages from 1, bytes up to 232448")
+        raise InputError(f"attention: {size} bytes of shared memory with {stages}; stages from 1, bytes up to {SHARED_LIMIT}")
 
 
 def _consumer(me: Consumer, item: Item, o: Any, lse_address: Any) -> None:
@@ -89,21 +95,24 @@ def _consumer(me: Consumer, item: Item, o: Any, lse_address: Any) -> None:
 def build(config: Config) -> Any:
     """Return the kernel for `config`: (q, k, v) → (o, lse).
 
-    q and o are `[heads, sequence, dim]` of the config's dtype, k and v `[key_heads, key_count, dim]`, lse is
-    `[heads, sequence]` f32 (natural logarithm). A query that sees no key has output 0 and log-sum-exp -inf.
+    q is `[heads, sequence, dim]` of the config's dtype, k `[key_heads, key_count, dim]`, v `[key_heads, key_count, width]`,
+    o `[heads, sequence, width]`, lse `[heads, sequence]` f32 (natural logarithm). A query that sees no key has output 0 and
+    log-sum-exp -inf.
     """
     c = config
-    _check(c)
+    check(c)
     at = SharedMap(c)
     dtype = from_name(c.dtype)
     rows_tile = Tile(c.heads, c.sequence, c.dim, dtype, Layout.TMA_128B, tma_box=(1, ROWS, STRIPE), tma_rank=3)
     keys_tile = Tile(c.key_heads, c.key_count, c.dim, dtype, Layout.TMA_128B, tma_box=(1, c.keys, STRIPE), tma_rank=3)
+    values_tile = Tile(c.key_heads, c.key_count, c.width, dtype, Layout.TMA_128B, tma_box=(1, c.keys, STRIPE), tma_rank=3)
+    output_tile = Tile(c.heads, c.sequence, c.width, dtype, Layout.TMA_128B, tma_box=(1, ROWS, STRIPE), tma_rank=3)
     few, many = REGISTERS[c.consumers]
 
     @kernel(
         arch="sm_90a",
-        in_specs=(rows_tile, keys_tile, keys_tile),
-        out_specs=(rows_tile, Tile(c.heads, c.sequence, f32, Layout.ROW)),
+        in_specs=(rows_tile, keys_tile, values_tile),
+        out_specs=(output_tile, Tile(c.heads, c.sequence, f32, Layout.ROW)),
         grid=(min(c.items, c.multiprocessors), 1, 1),
         block=(c.threads, 1, 1),
         smem=at.size,

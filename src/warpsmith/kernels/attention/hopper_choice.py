@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from warpsmith.kernels.attention.hopper_config import Config
+from warpsmith.kernels.attention.hopper_config import SHARED_LIMIT, VALUES, Config, SharedMap
 from warpsmith.kernels.attention.hopper_schedule import LARGEST, plan
 
 __all__ = ["choose"]
@@ -36,8 +36,25 @@ def choose(heads: int, sequence: int, dim: int, dtype: str, causal: bool, **give
     base = Config(heads, sequence, dim, dtype, causal, ordered=1, staged=1)
     if dim == 128:
         base = replace(base, threshold=8.0 if causal else 0.0, ordered=int(causal or sequence <= 1024))
-    made = [replace(base, **{**candidate, **given}) for candidate in _CANDIDATES.get(dim, ({},))]
-    return min(made, key=predicted)
+    candidates = _CANDIDATES.get(dim, ()) if given.get("value_dim") in (None, 0, dim) else ()
+    if not candidates:
+        return _unmeasured(replace(base, **given), given)
+    return min((replace(base, **{**candidate, **given}) for candidate in candidates), key=predicted)
+
+
+def _unmeasured(c: Config, given: dict[str, Any]) -> Config:
+    """Return a tiling for dimensions that were not measured: as many keys a tile as registers and shared memory take.
+
+    Two consumers, since their registers hold the widest outputs; two stages each for K and V before an output that is
+    staged on its own, both before more than 64 keys.
+    """
+    tilings = [{"keys": keys, "staged": staged} for staged in (1, 0) for keys in range(128, 48, -16)]
+    tilings += [{"keys": keys, "staged": staged} for staged in (1, 0) for keys in range(48, 0, -16)]
+    for tiling in tilings:
+        made = replace(c, **{**tiling, **given})
+        if made.values <= VALUES.get(made.consumers, 0) and SharedMap(made).size <= SHARED_LIMIT:
+            return made
+    return c
 
 
 def predicted(c: Config) -> float:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from warpsmith.kernels.attention.problem import Problem
 
-__all__ = ["REGISTERS", "ROWS", "STRIPE", "VALUES", "Config", "SharedMap"]
+__all__ = ["REGISTERS", "ROWS", "SHARED_LIMIT", "STRIPE", "VALUES", "Config", "SharedMap"]
 
 ROWS = 64
 """Query rows of one consumer warpgroup: the M of wgmma."""
 STRIPE = 64
-"""16-bit elements in one 128-byte swizzled row: a D=128 tile is two stripes."""
+"""16-bit elements in one 128-byte swizzled row: a D=128 tile is two stripes, and so is a D=96 tile, its last half zeros."""
+SHARED_LIMIT = 227 * 1024
+"""Bytes of shared memory that a CTA can have."""
 REGISTERS = {2: (24, 240), 3: (32, 160), 4: (24, 112)}
 """consumers → registers a thread of the (producer, consumers); the sum fits the 64 K of a multiprocessor."""
 
@@ -30,6 +32,8 @@ class Config(Problem):
     """Keys; 0 for as many as queries. The last query of a causal problem sees the last key."""
     window: int = 0
     """A causal query sees its own key and this many before it; 0 for all."""
+    value_dim: int = 0
+    """Numbers of a row of V and of the output; 0 for as many as of Q and K."""
     soft_cap: float = 0.0
     """Scores become cap · tanh(score / cap), by `tanh.approx`; 0 for none."""
     consumers: int = 2
@@ -60,6 +64,11 @@ class Config(Problem):
         return self.kv_sequence or self.sequence
 
     @property
+    def width(self) -> int:
+        """Numbers of a row of V and of the output."""
+        return self.value_dim or self.dim
+
+    @property
     def ahead(self) -> int:
         """Keys before the one at the first query's place: query i of a causal problem stands at key i + ahead."""
         return self.key_count - self.sequence
@@ -77,7 +86,7 @@ class Config(Problem):
     @property
     def values(self) -> int:
         """Registers of a thread that hold output, scores and probabilities."""
-        return self.dim // 2 + self.keys // 2 + self.keys // 4
+        return self.width // 2 + self.keys // 2 + self.keys // 4
 
     @property
     def threads(self) -> int:
@@ -96,8 +105,13 @@ class Config(Problem):
 
     @property
     def stripes(self) -> int:
-        """128-byte stripes of a row."""
-        return self.dim // STRIPE
+        """128-byte stripes of a row of Q or K."""
+        return -(-self.dim // STRIPE)
+
+    @property
+    def value_stripes(self) -> int:
+        """128-byte stripes of a row of V or of the output."""
+        return -(-self.width // STRIPE)
 
     @property
     def masked_tiles(self) -> int:
@@ -126,15 +140,18 @@ class SharedMap:
     """Byte offsets in dynamic shared memory; tiles start on 1024 bytes, as the 128-byte swizzle wants."""
 
     def __init__(self, c: Config) -> None:
-        self.q_bytes = ROWS * c.dim * 2
-        self.kv_bytes = c.keys * c.dim * 2
+        self.q_bytes = ROWS * c.stripes * 128
+        self.k_bytes = c.keys * c.stripes * 128
+        self.v_bytes = c.keys * c.value_stripes * 128
         self.q = 0
         self.k = self.q + c.consumers * self.q_bytes
-        self.v = self.k + c.k_stages * self.kv_bytes
-        at = self.v + c.v_stages * self.kv_bytes
-        self.o = self.q
+        self.v = self.k + c.k_stages * self.k_bytes
+        at = self.v + c.v_stages * self.v_bytes
+        self.o, self.o_bytes = self.q, self.q_bytes
+        """Where outputs are staged, and how far those of two consumers are apart."""
         if c.staged:
-            self.o, at = at, at + c.consumers * self.q_bytes
+            self.o_bytes = ROWS * c.value_stripes * 128
+            self.o, at = at, at + c.consumers * self.o_bytes
         self.q_full = at
         self.q_free = self.q_full + 8 * c.consumers
         self.k_full = self.q_free + 8 * c.consumers

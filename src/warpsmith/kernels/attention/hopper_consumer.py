@@ -28,7 +28,7 @@ class Consumer:
         self.dtype = from_name(c.dtype)
         self.scores = reg.array(f32, c.keys // 2)
         self.packed = reg.array(b32, c.keys // 4)
-        self.output = reg.array(f32, c.dim // 2)
+        self.output = reg.array(f32, c.width // 2)
         self.state = RowState.declare()
         self.k_ring, self.v_ring = Ring(c.k_stages), Ring(c.v_stages)
         self.q_phase = reg.scalar(u32, init=0)
@@ -38,6 +38,11 @@ class Consumer:
         self.leader = self.lane == 0
         self.q_base = reg.scalar(u32)
         ptx.inst.mad.lo.u32(self.q_base, index, at.q_bytes, base)
+        self.o_base = self.q_base
+        """What `at.o` counts from."""
+        if at.o_bytes != at.q_bytes:
+            self.o_base = reg.scalar(u32)
+            ptx.inst.mad.lo.u32(self.o_base, index, at.o_bytes, base)
         self.column = reg.scalar(u32)
         ptx.inst.and_.b32(self.column, thread, 3)
         ptx.inst.shl.b32(self.column, self.column, 1)
@@ -111,19 +116,19 @@ class Consumer:
         """Give a stage back: one arrival a warp."""
         ptx.mbarrier.arrive(barrier, pred=self.leader)
 
-    def _next_tile(self, ring: Ring, full: int, free: int, descriptor: Any) -> tuple[Any, Any]:
-        """Wait for the ring's next tile and step on; return its descriptor and the barrier that gives it back."""
+    def _next_tile(self, ring: Ring, full: int, free: int, size: int, descriptor: Any) -> tuple[Any, Any]:
+        """Wait for the ring's next tile of `size` bytes and step on; return its descriptor and the barrier that frees it."""
         ptx.mbarrier.wait(ring.barrier(self.base, full), ring.phase)
         back = ring.barrier(self.base, free)
         tile = reg.scalar(u64)
-        ptx.inst.mad.wide.u32(tile, ring.stage, self.at.kv_bytes >> 4, descriptor)
+        ptx.inst.mad.wide.u32(tile, ring.stage, size >> 4, descriptor)
         ring.advance()
         return tile, back
 
     def issue_scores(self, scores: Any) -> Any:
         """Wait for the next K tile, issue S = Q Kᵀ and commit it; return the barrier that gives the tile back."""
         c = self.c
-        k, free = self._next_tile(self.k_ring, self.at.k_full, self.at.k_free, self.k_descriptor)
+        k, free = self._next_tile(self.k_ring, self.at.k_full, self.at.k_free, self.at.k_bytes, self.k_descriptor)
         ptx.wgmma.fence()
         for step in range(c.dim // 16):
             stripe, inner = divmod(step, 4)
@@ -143,11 +148,11 @@ class Consumer:
     def issue_output(self) -> Any:
         """Wait for the next V tile, issue O += P V and commit it; return the barrier that gives the tile back."""
         c = self.c
-        v, free = self._next_tile(self.v_ring, self.at.v_full, self.at.v_free, self.v_descriptor)
+        v, free = self._next_tile(self.v_ring, self.at.v_full, self.at.v_free, self.at.v_bytes, self.v_descriptor)
         ptx.wgmma.fence()
         for step in range(c.keys // 16):
             ptx.wgmma.mma_async(
-                shape=(ROWS, c.dim, 16),
+                shape=(ROWS, c.width, 16),
                 dtype_d=f32,
                 dtype_a=self.dtype,
                 dtype_b=self.dtype,
@@ -165,9 +170,9 @@ class Consumer:
 
         Waiting keeps the arrivals of one stage in the order of its uses.
         """
-        _, k_free = self._next_tile(self.k_ring, self.at.k_full, self.at.k_free, self.k_descriptor)
+        _, k_free = self._next_tile(self.k_ring, self.at.k_full, self.at.k_free, self.at.k_bytes, self.k_descriptor)
         self.release(k_free)
-        _, v_free = self._next_tile(self.v_ring, self.at.v_full, self.at.v_free, self.v_descriptor)
+        _, v_free = self._next_tile(self.v_ring, self.at.v_full, self.at.v_free, self.at.v_bytes, self.v_descriptor)
         self.release(v_free)
         self.take_turn()
         self.give_turn()

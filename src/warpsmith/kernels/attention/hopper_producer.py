@@ -16,18 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["producer"]
 
 
-def _load(
-    c: Config, at: SharedMap, base: Any, ring: Ring, tensor: Any, offsets: tuple[int, int, int], where: tuple[Any, Any]
-) -> None:
+def _load(c: Config, base: Any, ring: Ring, tensor: Any, offsets: tuple[int, int, int, int], where: tuple[Any, Any]) -> None:
     """Load one tile of keys or values into the ring's stage once it is free, and go to the next stage."""
-    tiles, full_at, free_at = offsets
+    tiles, full_at, free_at, stripes = offsets
     row, head = where
+    size = c.keys * stripes * 128
     ptx.mbarrier.wait(ring.barrier(base, free_at), ring.empty_phase())
     full = ring.barrier(base, full_at)
-    ptx.mbarrier.arrive_expect_tx(full, at.kv_bytes)
+    ptx.mbarrier.arrive_expect_tx(full, size)
     tile = reg.scalar(u32)
-    ptx.inst.mad.lo.u32(tile, ring.stage, at.kv_bytes, base)
-    for s in range(c.stripes):
+    ptx.inst.mad.lo.u32(tile, ring.stage, size, base)
+    for s in range(stripes):
         to = tile + (tiles + s * c.keys * 128)
         ptx.cp.async_.bulk.tensor_3d(dst=to, src=tensor.tma_desc(), coord=(s * STRIPE, row, head), mbar=full)
     ring.advance()
@@ -58,8 +57,8 @@ def producer(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> Non
         q_phase ^= 1
         row, low = item.column_before(item.tiles), reg.scalar(u32)
         ptx.inst.mul.lo.u32(low, item.low, c.keys)
-        keys = (c, at, base, k_ring, k, (at.k, at.k_full, at.k_free))
-        values = (c, at, base, v_ring, v, (at.v, at.v_full, at.v_free))
+        keys = (c, base, k_ring, k, (at.k, at.k_full, at.k_free, c.stripes))
+        values = (c, base, v_ring, v, (at.v, at.v_full, at.v_free, c.value_stripes))
         _load(*keys, (row, item.key_head))
         more_tiles = reg.scalar(pred)
         with ptx.if_(row != low), ptx.loop("producer_tiles", pred=more_tiles):

@@ -40,7 +40,7 @@ def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
     # every warp is past its last read of Q, or the last output has been read
     ptx.bar.sync(me_barrier, 128)
     row_base, twist = _stage_addresses(me)
-    for block in range(0, c.dim // 8, 2):
+    for block in range(0, c.width // 8, 2):
         stripe, chunk = divmod(block, 8)
         words = reg.array(b32, 4)
         pack_probabilities(words, me.output[4 * block : 4 * block + 8], me.dtype)
@@ -51,9 +51,9 @@ def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
     ptx.fence.proxy_async_shared_cta()
     ptx.bar.sync(me_barrier, 128)
     with ptx.if_(leader):
-        for s in range(c.stripes):
+        for s in range(c.value_stripes):
             ptx.cp.async_.bulk.tensor_3d.store(
-                dst=o.tma_desc(), src=me.q_base + (at.o + s * ROWS * 128), coord=(s * STRIPE, first, item.head)
+                dst=o.tma_desc(), src=me.o_base + (at.o + s * ROWS * 128), coord=(s * STRIPE, first, item.head)
             )
         ptx.cp.async_.bulk.commit_group()
         if not c.staged:
@@ -76,7 +76,7 @@ def _stage_addresses(me: Consumer) -> tuple[Any, Any]:
     ptx.inst.and_.b32(half, me.thread, 96)
     ptx.inst.shr.u32(half, half, 1)
     ptx.inst.add.u32(base, row, half)
-    ptx.inst.mad.lo.u32(base, base, 128, me.q_base)
+    ptx.inst.mad.lo.u32(base, base, 128, me.o_base)
     ptx.inst.and_.b32(row, me.lane, 7)
     ptx.inst.shr.u32(half, me.lane, 4)
     ptx.inst.xor.b32(twist, row, half)

@@ -32,6 +32,10 @@ class Problem:
         if self.dim not in dims:
             known = f"{', '.join(map(str, dims[:-1]))} or {dims[-1]}"
             raise InputError(f"attention: head dimension {self.dim} is not supported; use {known}")
+        self.check_numbers()
+
+    def check_numbers(self) -> None:
+        """Raise `InputError` for a type, a length or a number of heads that no kernel computes."""
         if self.dtype not in ("f16", "bf16"):
             raise InputError(f"attention: dtype {self.dtype!r} is not supported; use 'f16' or 'bf16'")
         if self.sequence < 1 or self.heads < 1:
