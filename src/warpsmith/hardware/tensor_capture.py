@@ -11,8 +11,10 @@ import json
 import multiprocessing
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warpsmith.assembly.ptx import parse
 from warpsmith.base.errors import CapabilityError, InputError, WarpsmithError
@@ -23,7 +25,10 @@ from warpsmith.launch.driver import driver
 from warpsmith.simulator.api import simulate
 from warpsmith.toolchain.ptxas import compile_ptx
 
-__all__ = ["build", "compare", "main", "run", "simulated"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["build", "compare", "difference", "differing", "main", "on_gpu", "run", "simulated"]
 
 
 def build(arch: str, folder: Path) -> str:
@@ -37,19 +42,26 @@ def build(arch: str, folder: Path) -> str:
     return f"{len(every)} programs"
 
 
-def run(folder: Path, out: Path) -> str:
-    """Run `folder/tensor.zip` and write `out/tensor.npz`: the output of each program by name."""
+Task = tuple[str, bytes]
+"""A program's name and its cubin."""
+Answer = NDArray[Any] | str
+"""The output of a program, or the driver's error."""
+
+
+def run(folder: Path, out: Path, *, each: Callable[[list[Task]], list[Answer]] | None = None) -> str:
+    """Run `folder/tensor.zip` and write `out/tensor.npz`: by name the output of each program, or the driver's error as text.
+
+    `each` answers the tasks, by default on the GPU, each in a process of its own.
+    """
     out.mkdir(parents=True, exist_ok=True)
     known = {p.name for p in tensor_programs()}
     with open_build(folder / "tensor.zip", "tensor_capture") as z:
         manifest = json.loads(z.read("manifest.json"))
         names = manifest["names"]
         tasks = [(name, z.read(f"{i}.cubin")) for i, name in enumerate(names) if name in known]
-    # a fault kills the context, so every program has a process of its own
-    with multiprocessing.get_context("spawn").Pool(8, maxtasksperchild=1) as pool:
-        answers = pool.map(_on_gpu, tasks, chunksize=1)
+    answers = (each or _each_on_gpu)(tasks)
     failed = [f"{name}: {answer}" for (name, _), answer in zip(tasks, answers, strict=True) if isinstance(answer, str)]
-    results = {name: answer for (name, _), answer in zip(tasks, answers, strict=True) if not isinstance(answer, str)}
+    results = {name: np.asarray(answer) for (name, _), answer in zip(tasks, answers, strict=True)}
     results["about"] = np.array(json.dumps(about(manifest["arch"], driver())))
     np.savez_compressed(out / "tensor.npz", **results)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     report = "\n".join([compare(out / "tensor.npz"), *failed])
@@ -57,8 +69,14 @@ def run(folder: Path, out: Path) -> str:
     return f"{len(results) - 1} programs\n{report}"
 
 
-def _on_gpu(task: tuple[str, bytes]) -> np.ndarray | str:
-    """Return the output of a program, or the driver's error."""
+def _each_on_gpu(tasks: list[Task]) -> list[Answer]:
+    # a fault kills the context, so every program has a process of its own
+    with multiprocessing.get_context("spawn").Pool(8, maxtasksperchild=1) as pool:
+        return pool.map(on_gpu, tasks, chunksize=1)
+
+
+def on_gpu(task: Task) -> Answer:
+    """Run a program on this machine's GPU."""
     name, cubin = task
     (p,) = (p for p in tensor_programs() if p.name == name)
     args = p.arguments()
@@ -89,21 +107,30 @@ def differing(path: Path) -> Differing:
         captured = dict(np.load(path))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is not a tensor capture: {error}") from error
-    lines: dict[str, str] = {}
     every = [p for p in tensor_programs() if p.name in captured]
-    for p in every:
-        try:
-            ours, theirs = simulated(p).reshape(-1), captured[p.name].reshape(-1)
-        except CapabilityError as error:
-            lines[p.name] = f"{p.name}: {error}"
-            continue
-        bad = np.flatnonzero(ours != theirs)
-        if bad.size:
-            shown = "; ".join(
-                f"[{i}] {int(theirs[i]):x}, simulator {int(ours[i]):x}" for i in bad[:: max(1, bad.size // 6)][:6]
-            )
-            lines[p.name] = f"{p.name}: {bad.size} of {ours.size} differ: {shown}"
-    return len(every), lines
+    found = {p.name: difference(p, captured[p.name]) for p in every}
+    return len(every), {name: f"{name}: {text}" for name, text in found.items() if text}
+
+
+def difference(p: TensorProgram, captured: NDArray[Any]) -> str:
+    """Return how the simulator differs from what was captured of a program; "" if it does not.
+
+    Where the GPU stopped the simulator must stop with a finding.
+    """
+    failed = str(captured) if captured.dtype.kind == "U" else ""
+    try:
+        ours, theirs = simulated(p).reshape(-1), captured.reshape(-1)
+    except CapabilityError as error:
+        return f"{error}; the GPU stopped: {failed}" if failed else str(error)
+    except WarpsmithError as error:
+        return "" if failed else f"{error}; the GPU completed"
+    if failed:
+        return f"the simulator completed; the GPU stopped: {failed}"
+    bad = np.flatnonzero(ours != theirs)
+    if not bad.size:
+        return ""
+    shown = "; ".join(f"[{i}] {int(theirs[i]):x}, simulator {int(ours[i]):x}" for i in bad[:: max(1, bad.size // 6)][:6])
+    return f"{bad.size} of {ours.size} differ: {shown}"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -366,6 +366,34 @@ def _stores() -> Iterator[TensorProgram]:
     yield _store("im2col", _map(np.float16, (2, 6, 5, 8), **pixels), [0, 1, 0, 0], 32 * 16, copy)
 
 
+def _edges() -> Iterator[TensorProgram]:
+    """Stores and reductions before and past the edges of a tensor; interleaved boxes of several slices."""
+    tile = "global.shared::cta.tile.bulk_group"
+    for what, head in (("store", "cp.async.bulk.tensor"), ("add", "cp.reduce.async.bulk.tensor")):
+        copy = f"{head}.{{}}d.{tile}" if what == "store" else f"{head}.{{}}d.{tile.replace('tile', 'add.tile')}"
+        for at in (  # the box has 16 by 8 words: rows and columns before the tensor, around its corner, past its end
+            (-4, 0), (-12, 4), (-16, 0), (-20, 0), (0, -1), (4, -7), (0, -8), (0, -9), (-4, -1), (-16, -8),
+            (-4, 12), (24, -1), (24, 0), (0, 12), (24, 12), (32, 0), (0, 16), (36, 20),
+        ):  # fmt: skip
+            yield _store(f"edge {what} {at}", _map(np.int32, (16, 32), box=(8, 16)), list(at), 512, copy.format(2))
+        for at in ((-4,), (-32,), (48,)):
+            yield _store(f"edge {what} {at}", _map(np.int32, (64,), box=(32,)), list(at), 128, copy.format(1))
+        for at in ((0, 0, 0, -1), (0, 0, -1, 0), (8, 4, 3, 2)):
+            yield _store(f"edge {what} {at}", _map(np.int32, (3, 4, 5, 16), box=(1, 2, 2, 8)), list(at), 128, copy.format(4))
+        pixels = {"lower": (0, 0), "upper": (0, 0), "channels": 8, "pixels": 32}
+        columns = copy.format(4).replace("tile", "im2col_no_offs")
+        for at in ((0, 0, 0, 0), (0, -1, 0, 0), (0, 0, -1, 0), (0, 0, 0, -1), (0, 4, 5, 1)):
+            yield _store(f"edge im2col {what} {at}", _map(np.float16, (2, 6, 5, 8), **pixels), list(at), 32 * 16, columns)
+    for interleave, slice_, swizzles in (("16B", 8, ("none",)), ("32B", 16, ("none", "32B"))):
+        for swizzle in swizzles:
+            for held, slices, at in ((1, 1, 0), (4, 1, 0), (4, 1, 2), (4, 2, 0), (4, 2, 1), (4, 3, 0), (4, 4, 0), (4, 2, 3)):
+                options = {"box": (2, 4, slices * slice_), "swizzle": swizzle, "interleave": interleave}
+                name = f"interleave {interleave} {swizzle} of {held}, {slices} from {at}"
+                made, size = _map(np.uint16, (4, 6, held * slice_), **options), slices * 8 * slice_ * 2
+                yield _load(name, made, [at * slice_, 1, 1], size)
+                yield _store(name, made, [at * slice_, 1, 1], size, f"cp.async.bulk.tensor.3d.{tile}")
+
+
 def tensor_programs() -> list[TensorProgram]:
     """Return every program."""
-    return [*_wgmmas(), *_mmas(), *_sparse(), *_loads(), *_stores()]
+    return [*_wgmmas(), *_mmas(), *_sparse(), *_loads(), *_stores(), *_edges()]
