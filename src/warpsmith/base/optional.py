@@ -31,6 +31,7 @@ PACKAGES = {
     "torch op": Package("warpsmith.launch.torch_op", "torch", "pip install torch"),
     "cupy": Package("warpsmith.launch.cupy_arrays", "cupy", "pip install cupy-cuda13x"),
     "interface": Package("warpsmith.launch.interface_arrays", "ctypes", ""),
+    "vector": Package("warpsmith.assembly.sass.vector", "numpy", "pip install numpy"),
     "jax": Package("warpsmith.launch.jax_call", "jax", "pip install jax"),
 }
 """What is asked for -> who provides it."""

@@ -24,3 +24,4 @@ def test_the_lower_rooms_are_all_kept_from_numpy(root: Path, project: dict[str, 
     there = {f"warpsmith.{room}" for room in ("base", "cubin", "assembly", "ir") if (root / "src/warpsmith" / room).exists()}
     assert set(forbidden["source_modules"]) == there
     assert forbidden["forbidden_modules"] == ["numpy", "ml_dtypes"]
+    assert forbidden["ignore_imports"] == ["warpsmith.assembly.sass.vector -> numpy"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from warpsmith.assembly.sass.row import Field, Template
     from warpsmith.assembly.sass.table import Table
 
-__all__ = ["Decoder", "Form"]
+__all__ = ["Decoder", "Form", "Shape"]
 
 _YIELD = 1 << 109
 _REUSE = 7 << 122
@@ -82,8 +82,12 @@ def _signed(f: Field) -> Callable[[int, int], str]:
 
 
 @final
-class _Shape:
-    """What the forms of one opcode look at: plain bits, and predicates on fields."""
+class Shape:
+    """What the forms of one opcode look at: `.mask`, plain bits, and `.flags`, predicates on fields.
+
+    Words of the opcode that agree in both have the same form. `.flags` are (mask, memory) with `memory[word & mask]` the value
+    of a selector.
+    """
 
     __slots__ = ("flags", "forms", "known", "mask", "rows")
 
@@ -143,8 +147,10 @@ class Decoder:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._shapes: dict[int, _Shape] = {}
+        self._shapes: dict[int, Shape] = {}
         self._forms: dict[tuple[int, Template], Form] = {}
+        self.kept: object = None
+        """What `vector.py` keeps with the decoder."""
         self._texts: dict[int, str | None] = {}
 
     def form(self, word: int) -> Form | None:
@@ -153,8 +159,15 @@ class Decoder:
             word &= ~_REUSE  # the reuse bits mean something else, which is not printed
         shape = self._shapes.get(word & 0xFFF)
         if shape is None:
-            shape = self._shapes[word & 0xFFF] = _Shape(self.table.by_opcode.get(word & 0xFFF, ()), self._forms)
+            shape = self.shape(word & 0xFFF)
         return shape.form(word)
+
+    def shape(self, opcode: int) -> Shape:
+        """Return what the forms of an opcode (bits 0–11) look at."""
+        shape = self._shapes.get(opcode)
+        if shape is None:
+            shape = self._shapes[opcode] = Shape(self.table.by_opcode.get(opcode, ()), self._forms)
+        return shape
 
     def form_of(self, row: Row, template: Template) -> Form:
         """Return the form with these texts of a row of the table: the object that `form` returns for its words."""

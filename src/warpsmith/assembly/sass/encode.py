@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warpsmith.assembly.sass.row import Row
     from warpsmith.assembly.sass.table import Table
 
-__all__ = ["Encoder"]
+__all__ = ["Encoder", "mnemonic_of"]
 
 _REUSE = 7 << 122
 _TEXT = (1 << 105) - 1

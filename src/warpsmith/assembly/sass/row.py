@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, final
 
 from warpsmith.assembly.sass.floats import FLOAT_KINDS, format_float
@@ -10,7 +11,19 @@ from warpsmith.assembly.sass.floats import FLOAT_KINDS, format_float
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Bits", "Field", "Piece", "Row", "Selector", "SelectorMemory", "Template", "gather", "scatter"]
+__all__ = [
+    "Bits",
+    "Field",
+    "Piece",
+    "Row",
+    "Selector",
+    "SelectorMemory",
+    "Template",
+    "gather",
+    "runs_of",
+    "scatter",
+    "width_of",
+]
 
 Bits = tuple[tuple[int, int], ...]
 """Runs (lowest bit, width), least significant run first."""
@@ -35,6 +48,19 @@ def scatter(value: int, bits: Bits) -> int:
         word |= (value & ((1 << width) - 1)) << low
         value >>= width
     return word
+
+
+@cache
+def runs_of(mask: int) -> Bits:
+    """Return the runs of ones of a mask."""
+    out: list[tuple[int, int]] = []
+    for bit in range(mask.bit_length()):
+        if mask >> bit & 1:
+            if out and out[-1][0] + out[-1][1] == bit:
+                out[-1] = (out[-1][0], out[-1][1] + 1)
+            else:
+                out.append((bit, 1))
+    return tuple(out)
 
 
 def width_of(bits: Bits) -> int:
