@@ -9,6 +9,7 @@ import numpy as np
 from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.blockcode import BlockCode
 from warpsmith.simulator.check.deadlock import report_deadlock, report_livelock
+from warpsmith.simulator.check.held import bystander
 from warpsmith.simulator.check.leftover import check_row_end
 from warpsmith.simulator.check.races import LATEST
 from warpsmith.simulator.check.registers import RegisterWatch
@@ -209,9 +210,10 @@ class Engine:
 
     def release_held(self) -> bool:
         """Let the earliest cohort go on that waits for lanes which cannot come."""
-        if not self.held:
+        able = [c for c in self.held if not bystander(self, c)]
+        if not able:
             return False
-        first = min(self.held, key=lambda c: program_time(self.blocks, c))
+        first = min(able, key=lambda c: program_time(self.blocks, c))
         first.released = True
         self.held.remove(first)
         self.ready.append(first)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
+from warpsmith import Tile, kernel, ptx, reg, smem
 from warpsmith.simulator import simulate
+from warpsmith.specs import Layout
+from warpsmith.types import u32
 
 PIPELINE = (Path(__file__).parent / "mutants" / "kernels" / "pipeline.ptx").read_text()
 ARRIVE = " mbarrier.arrive.shared::cta.b64 _, [%r11];\n"
@@ -76,3 +81,70 @@ def test_a_named_barrier_names_who_came_before() -> None:
     assert any(
         "should arrive: `bar.arrive` has arrived on it before (cta (0,0,0) warps 2, 3)" in str(r) for r in finding.related
     )
+
+
+def circle(counts: tuple[int, int, int]) -> Any:
+    """Run a kernel in which one lane of each of three warps arrives for the next."""
+
+    @kernel(
+        arch="sm_90a", in_specs=(), out_specs=(Tile(96, u32, Layout.ROW),), grid=(1, 1, 1), block=(96, 1, 1), smem=64,
+        extern_smem=True,
+    )  # fmt: skip
+    def chain(out: Any) -> None:
+        base = smem.base()
+        thread = reg.scalar(u32)
+        ptx.inst.mov.u32(thread, ptx.special.tid.x())
+        with ptx.if_(thread == 0):
+            for i, count in enumerate(counts):
+                ptx.mbarrier.init(base + 8 * i, count)
+        ptx.bar.sync(0)
+        with ptx.if_(thread == 0):
+            ptx.mbarrier.arrive(base)
+            ptx.mbarrier.wait(base + 16, 0)
+        with ptx.if_(thread == 32):
+            ptx.mbarrier.wait(base, 0)
+            ptx.mbarrier.arrive(base + 8)
+        with ptx.if_(thread == 64):
+            ptx.mbarrier.wait(base + 8, 0)
+            ptx.mbarrier.arrive(base + 16)
+        ptx.bar.sync(0)
+
+    return chain.simulate()
+
+
+def here(text: str) -> str:
+    """Return the place of the first line of this file that reads so."""
+    lines = Path(__file__).read_text().splitlines()
+    return f"{__file__}:{next(n for n, line in enumerate(lines, 1) if line.strip() == text)}"
+
+
+def test_a_chain_of_lanes_ends() -> None:
+    result = circle((1, 1, 1))
+    assert result.completed
+    assert [f for f in result.findings if f.severity != "note"] == []
+
+
+@pytest.mark.parametrize(("wrong", "place", "waits"), [(0, "base", 1), (1, "base + 8", 2), (2, "base + 16", 0)])
+def test_in_a_circle_the_phase_that_has_begun_comes_first(wrong: int, place: str, waits: int) -> None:
+    """One count is too high. All barriers are initialised at one line; the lanes that wait for the others are no fault."""
+    result = circle((1 + (wrong == 0), 1 + (wrong == 1), 1 + (wrong == 2)))
+    (finding,) = result.findings
+    assert finding.kind == "deadlock"
+    arrives = here(f"ptx.mbarrier.arrive({place})")
+    assert [str(r) for r in finding.related[:2]] == [
+        f"{here(f'ptx.mbarrier.wait({place}, 0)')}: cta (0,0,0) warp {waits} lanes 0 at "
+        f"`mbarrier.try_wait.parity.shared::cta.b64` waits for mbarrier [{0x400 + 8 * wrong:#x}] phase 0 lacks 1 of 2 "
+        f"arrivals; last: arrive (1) by cta (0,0,0) warp {wrong} lanes 0 at {arrives}",
+        f"{arrives}:   should arrive: `mbarrier.arrive.shared::cta.b64` has arrived on it (cta (0,0,0) warp {wrong})",
+    ]
+    assert str(finding.related[-1]).endswith(" at `bar.sync` waits for the other lanes of the warp")
+
+
+def test_a_barrier_nobody_has_come_to_names_the_arrivals_of_its_address() -> None:
+    """Of the arrivals that have never run only that on the barrier itself is named."""
+    (finding,) = circle((2, 1, 1)).findings
+    texts = [str(r) for r in finding.related]
+    at = next(i for i, text in enumerate(texts) if "waits for mbarrier [0x408]" in text)
+    arrives = here("ptx.mbarrier.arrive(base + 8)")
+    assert texts[at + 1] == f"{arrives}:   should arrive, perhaps: `mbarrier.arrive.shared::cta.b64`, which has never run"
+    assert "should arrive" not in texts[at + 2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpsmith.base.findings import Related
+from warpsmith.simulator.check.held import collective
 from warpsmith.simulator.check.wait_graph import root_first, wait_graph
 from warpsmith.simulator.findings import threads_text
 
@@ -35,6 +36,10 @@ def report_deadlock(engine: Engine) -> None:
         related += _lines(engine, node)
     if len(nodes) > 12:
         related.append(Related(f"… and {len(nodes) - 12} more groups of warps"))
+    for c in engine.held[:4]:
+        op = collective(engine, c)
+        if op is not None:
+            related.append(Related(f"{_who(engine, c)} at `{op.text}` waits for the other lanes of the warp", op.place))
     for op in m.asynchronous.pending[:4]:
         related.append(Related(f"`{op.kind}` is in flight and cannot complete", op.place))
     warps = sum(node.parked.cohort.warps for node in nodes)

@@ -1,8 +1,10 @@
 """The graph of who waits for whom, when nothing can run any more.
 
 A node is a group of parked warps. An edge leads to the group whose warps are known to signal what it waits for: they have
-done so in an earlier phase, or have instructions before them that might and have never run. Groups without an edge are roots:
-nobody who waits could release them. The report begins with the root that most others depend on.
+done so in an earlier phase, or have instructions before them that might and have never run. Roots are groups without an edge,
+which nobody who waits could release, or else groups that wait in a circle and for nobody outside it. The report begins with
+the root that most others depend on; in a circle, with who waits for a phase that has begun and lacks something, or for a
+barrier that nobody has come to although others like it have been signalled.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from warpsmith.simulator.barrier import Generation
+from warpsmith.simulator.check.signal_sites import SignalSites
 from warpsmith.simulator.phase_wait import PhaseWait
 from warpsmith.simulator.units import units_of
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.engine import Engine, Parked
     from warpsmith.simulator.machine import Machine
     from warpsmith.simulator.mbarrier import MBarrier
+    from warpsmith.simulator.program import Operation
 
 __all__ = ["Node", "root_first", "wait_graph"]
 
@@ -43,7 +47,11 @@ class Node:
     lines: list[tuple[str, Place | None]] = field(default_factory=list["tuple[str, Place | None]"])
     """Who should arrive, and where that code is."""
     hoped: set[int] = field(default_factory=set[int])
-    """Blocks with instructions that have never run and might signal it."""
+    """Blocks with instructions that might signal it, as nobody has yet."""
+    begun: bool = False
+    """Something has come in the phase that it waits for."""
+    passed_by: bool = False
+    """Nobody has ever arrived on what it waits for, though on others like it."""
     edges: list[Node] = field(default_factory=list["Node"])
 
 
@@ -52,8 +60,9 @@ def wait_graph(engine: Engine) -> list[Node]:
     parked = sorted(engine.parked, key=lambda p: (p.cohort.rect[0], p.cohort.rect[2]))
     nodes = [Node(p, set(_warps(p))) for p in parked]
     ahead = [_ahead(engine, n) for n in nodes]
+    sites = SignalSites(engine)
     for i, node in enumerate(nodes):
-        _complete(engine, node, {b for j, blocks in enumerate(ahead) if j != i for b in blocks})
+        _complete(engine, node, {b for j, blocks in enumerate(ahead) if j != i for b in blocks}, sites)
     for node in nodes:
         others = [(n, blocks) for n, blocks in zip(nodes, ahead, strict=True) if n is not node]
         node.edges = [n for n, blocks in others if n.warps & node.signallers or node.hoped & blocks]
@@ -61,12 +70,13 @@ def wait_graph(engine: Engine) -> list[Node]:
 
 
 def root_first(nodes: list[Node]) -> list[Node]:
-    """Return the nodes with the root that most others lead to in front; unchanged when there is none."""
-    roots = [n for n in nodes if not n.edges]
+    """Return the nodes with the root that most others lead to in front."""
+    reached = {id(n): _reached(n) for n in nodes}
+    roots = [n for n in nodes if not n.edges] or [n for n in nodes if all(n in reached[id(o)] for o in reached[id(n)])]
     if not roots:
         return nodes
-    count = {id(r): sum(r in _reached(n) for n in nodes) for r in roots}
-    first = max(roots, key=lambda r: count[id(r)])
+    count = {id(r): sum(r in reached[id(n)] for n in nodes) for r in roots}
+    first = max(roots, key=lambda r: (count[id(r)], 2 * r.begun + r.passed_by))
     return [first, *(n for n in nodes if n is not first)]
 
 
@@ -89,7 +99,7 @@ def _warps(p: Parked) -> Iterator[Warp]:
         yield c0 + r, t0 // 32 + w
 
 
-def _complete(engine: Engine, node: Node, ahead: set[int]) -> None:
+def _complete(engine: Engine, node: Node, ahead: set[int], sites: SignalSites) -> None:
     """Fill in who is known to signal what a node waits for; `ahead`: blocks that other groups may still come to."""
     m = engine.machine
     condition: Any = node.parked.condition
@@ -97,7 +107,7 @@ def _complete(engine: Engine, node: Node, ahead: set[int]) -> None:
     if isinstance(condition, PhaseWait):
         rows = {row for row, _ in node.warps}
         left = [w.barrier for w in condition.waiting if not w.passed().any()]
-        _of_mbarriers(engine, node, [b for b in left if b.row in rows] or left, ahead)
+        _of_mbarriers(engine, node, [b for b in left if b.row in rows] or left, ahead, sites)
     elif isinstance(condition, Generation):
         for row in {row for row, _ in node.warps}:
             _of_barrier(m, node, row, condition.number)
@@ -111,11 +121,12 @@ def _warps_of(threads: Any, first: int) -> set[Warp]:
     return {(first + r, w) for r, w in zip(rows.tolist(), warps.tolist(), strict=True)}
 
 
-def _of_mbarriers(engine: Engine, node: Node, barriers: list[MBarrier], ahead: set[int]) -> None:
+def _of_mbarriers(engine: Engine, node: Node, barriers: list[MBarrier], ahead: set[int], sites: SignalSites) -> None:
     """Fill in who has arrived on barriers before, or on barriers like them, or has not come to an arrival yet."""
     m = engine.machine
     known: dict[tuple[str, str, Place | None], set[Warp]] = {}
-    strange: list[MBarrier] = []
+    strange = [barrier for barrier in barriers if not barrier.arrivers]
+    node.begun = any(b.events for b in barriers)
     for barrier in barriers:
         for (what, place), warps in barrier.arrivers.items():
             node.signallers |= warps
@@ -123,16 +134,17 @@ def _of_mbarriers(engine: Engine, node: Node, barriers: list[MBarrier], ahead: s
                 known.setdefault(
                     (f"has arrived on it{' in other phases' if barrier.phase else ''}", what, place), set()
                 ).update(warps)
-        if not barrier.arrivers:
-            strange.append(barrier)
-    lines = {barrier.place for barrier in strange}
-    for other in units_of(m).barriers.by_index.values() if strange else ():
-        for (what, place), warps in other.arrivers.items() if other.place in lines else ():
-            known.setdefault(("arrives on barriers like it", what, place), set()).update(warps)
+    by_address = [s for b in strange for s in sites.of(b.address, _counts(m, b.row))]
+    node.hoped |= {block for block, op in by_address if block in ahead and "complete_tx" not in op.text}
+    for (what, place), warps in _examples(m, strange, by_address).items():
+        node.passed_by = True
+        node.signallers |= warps
+        known.setdefault(("arrives on barriers like it", what, place), set()).update(warps)
     for (text, what, place), warps in list(known.items())[:4]:
         node.lines.append((f"should arrive: `{what}` {text} ({_names(m, warps)})", place))
     if not known:
-        never = [(block, op) for block, op in _never_run(engine) if "arrive" in op.text and block in ahead]
+        never = [s for s in by_address or sites.all if s[0] in ahead and not engine.runs[s[0]]]
+        never = [(block, op) for block, op in never if "complete_tx" not in op.text]
         node.hoped |= {block for block, _ in never}
         places = dict.fromkeys((op.text, op.place) for _, op in never)
         node.lines += [(f"should arrive, perhaps: `{text}`, which has never run", place) for text, place in list(places)[:3]]
@@ -144,6 +156,22 @@ def _of_mbarriers(engine: Engine, node: Node, barriers: list[MBarrier], ahead: s
             node.lines.insert(0, (f"the barrier is {name}", barriers[0].place))
 
 
+def _counts(m: Machine, row: int) -> dict[int, int]:
+    return {b.address: b.expected for b in units_of(m).barriers.by_index.values() if b.row == row}
+
+
+def _examples(m: Machine, strange: list[MBarrier], by_address: list[tuple[int, Operation]]) -> Arrivers:
+    """Return who arrives on others by instructions of such addresses, or (there are none) on barriers made at the same line."""
+    wanted = {(op.text, op.place) for _, op in by_address}
+    lines = {barrier.place for barrier in strange}
+    out: Arrivers = {}
+    for other in units_of(m).barriers.by_index.values() if strange else ():
+        for key, warps in other.arrivers.items():
+            if key in wanted if wanted else other.place in lines:
+                out.setdefault(key, set()).update(warps)
+    return out
+
+
 def _variable(m: Machine, barrier: MBarrier) -> str:
     """Return the shared variable a barrier lies in, with the offset; empty for dynamic shared memory."""
     found, distance = m.shared.allocation_near(barrier.address)
@@ -151,13 +179,6 @@ def _variable(m: Machine, barrier: MBarrier) -> str:
         return ""
     offset = barrier.address - found.start
     return found.name + (f" + {offset}" if offset else "")
-
-
-def _never_run(engine: Engine) -> Iterator[tuple[int, Any]]:
-    for block, runs in zip(engine.blocks, engine.runs, strict=True):
-        last = getattr(block.ending, "operation", None)
-        if not runs:
-            yield from ((block.index, op) for op in (*block.operations, last) if op is not None and op.opcode == "mbarrier")
 
 
 def _ahead(engine: Engine, node: Node) -> set[int]:

@@ -145,7 +145,7 @@ SECOND = COMMIT + " wgmma.mma_async"
 
 MUTANTS = [
     Mutant("deadlock", "pipeline", "nobody gives a stage back", ARRIVE, "", ON_FREE),
-    Mutant("deadlock", "pipeline", "a count above the arrivals", "[%r3], 128;", "[%r3], 129;", ON_FULL),
+    Mutant("deadlock", "pipeline", "a count above the arrivals", "[%r3], 128;", "[%r3], 129;", ON_FREE),
     Mutant("deadlock", "pipeline", "the producer starts with the other parity", " mov.u32 %r7, 1;", " mov.u32 %r7, 0;", ON_FULL),
     Mutant("deadlock", "pipeline", "one load too few", "%r5, 4;\n @%p5 bra LOAD", "%r5, 3;\n @%p5 bra LOAD", ON_FULL),
     Mutant("deadlock", "ping_pong", "the reader never says free", " bar.arrive 2, 128;\n", "", " bar.sync 2, 128;"),
