@@ -133,6 +133,8 @@ def _address(lx: Lexer) -> AddressOperand:
     while lx.take(","):
         inner.append(_inner(lx))
     lx.expect("]", "at the end of an address")
+    if inner and (offset or zero):
+        raise lx.refuse("an address with coordinates takes no offset", start, hint="add it to the register first (add.s64)")
     return AddressOperand(base, offset, tuple(inner), zero, lx.span(start))
 
 

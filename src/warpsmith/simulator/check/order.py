@@ -284,6 +284,17 @@ class Order:
                 if site.releases:
                     self.clocks.now += 1
 
+    def store_issued(self, x: Lanes, lanes: Mask, row: int, column: int, ordinal: int) -> Message:
+        """Return what an asynchronous release store of one lane will tell: what its thread knows now, and itself (8.8)."""
+        ((_, mine),) = self._rows(x, lanes)
+        return self.clocks.release(row, mine).with_column(row, column, ordinal)
+
+    def store_completed(self, space: Space, index: int, message: Message, row: int, *, reduces: bool) -> None:
+        """An asynchronous release store (at the scope of the GPU) has completed: the place tells what its thread released."""
+        key = (space.name, index)
+        before = self.places.get(key) if reduces else None
+        self.places[key] = _Told(message if before is None else message.joined(before.message), 3, row)
+
     def _tell_place(self, key: tuple[str, int], row: int, thread: int, site: Site, before: _Told | None) -> None:
         if site.releases:
             time, scope = self.clocks.now, site.strength

@@ -75,7 +75,7 @@ def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Ma
     if asynchronous:
         by = other.short if other is not None else who
         text += f" before its thread can know that {by} has {did} it"
-        repair = "Wait for the operation (its mbarrier phase, or its group), and let all others know by a barrier."
+        repair = columns.mend((item >> AGENT & (AGENTS - 1)) % columns.count)
     else:
         text += f", which {who} has {did}; nothing orders the two"
     related: list[Related] = []

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from warpsmith.simulator.check.clocks import KNOWN, OBSERVED, Clocks
-from warpsmith.simulator.check.columns import ORDINAL, Columns
+from warpsmith.simulator.check.columns import ORDINAL
 from warpsmith.simulator.check.entries import AGENT, AGENTS, STRENGTH, TIME, agents_of, entry, times_of
 from warpsmith.simulator.check.lane_reads import LaneReads
 from warpsmith.simulator.check.proxies import ProxyPlanes
 from warpsmith.simulator.check.race_report import KINDS, REPAIR, Accesses, Pairs, address_in, lanes_of, report
 from warpsmith.simulator.check.read_groups import GroupedLoads, grouped
 from warpsmith.simulator.check.shadow import Shadow, note_last_two
-from warpsmith.simulator.check.sites import Sites, cell_size, is_strong, operations_of, orders_through_memory
+from warpsmith.simulator.check.sites import Sites, cell_size, columns_of, is_strong, operations_of, orders_through_memory
 from warpsmith.simulator.check.swizzle_tags import SwizzleTags
 from warpsmith.simulator.check.transit import Transit
 from warpsmith.simulator.host_memory import fits
@@ -53,7 +53,7 @@ class RaceWatch:
 
     def __init__(self, machine: Machine, program: Program) -> None:
         self.machine = machine
-        self.columns = Columns(machine.threads, {op.opcode for op in operations_of(program)})
+        self.columns = columns_of(machine.threads, program)
         self.through_memory = orders_through_memory(program)
         self.proxies = ProxyPlanes(op.text for op in operations_of(program))
         planes = self.proxies.count or 1 + self.through_memory
@@ -88,7 +88,7 @@ class RaceWatch:
     @classmethod
     def of(cls, machine: Machine, program: Program) -> RaceWatch | None:
         """Return a watch when findings are asked for and the launch is not too large to be followed."""
-        columns = Columns(machine.threads, {op.opcode for op in operations_of(program)})
+        columns = columns_of(machine.threads, program)
         if not machine.checking:
             return None
         if machine.rows * columns.count >= AGENTS:

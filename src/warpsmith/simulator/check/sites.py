@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
+from warpsmith.simulator.check.columns import Columns
 from warpsmith.simulator.check.entries import SITES
+from warpsmith.simulator.program import Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from warpsmith.simulator.program import Operation, Program
 
-__all__ = ["Site", "Sites", "cell_size", "is_strong", "operations_of", "orders_through_memory"]
+__all__ = ["Site", "Sites", "cell_size", "columns_of", "is_strong", "operations_of", "orders_through_memory", "release_stores"]
 
 _SCOPES = {"cta": 1, "cluster": 2, "gpu": 3, "sys": 3, "gl": 3}
 _WIDTH = re.compile(r"(?:\.v([248]))?\.(?:[bsuf]|bf)(\d+)(?:x(2))?$")
@@ -66,6 +68,16 @@ def orders_through_memory(program: Program) -> bool:
     return False
 
 
+def release_stores(program: Program) -> list[Operation]:
+    """Return the asynchronous stores and reductions of a program that release to global memory (9.7.10.12, 9.7.15.7)."""
+    return [o for o in operations_of(program) if o.opcode in ("st", "red") and {"async", "release"} <= set(o.text.split("."))]
+
+
+def columns_of(threads: int, program: Program) -> Columns:
+    """Return the columns of a launch of a program in CTAs of so many threads (whole warps)."""
+    return Columns(threads, {op.opcode for op in operations_of(program)}, release_stores(program))
+
+
 def cell_size(program: Program, space: str) -> int:
     """Return the smallest access that instructions which may touch a space make, as far as their names tell; at most 16."""
     out = 16
@@ -81,13 +93,19 @@ def cell_size(program: Program, space: str) -> int:
         if spaces and space not in spaces:
             continue
         if (found := _WIDTH.search(op.text)) is not None:
-            out = min(out, max(1, int(found[1] or 1) * int(found[2]) * int(found[3] or 1) // 8))
+            together = 1 if _has_gaps(op) else int(found[1] or 1)
+            out = min(out, max(1, together * int(found[2]) * int(found[3] or 1) // 8))
     return out
 
 
 def is_strong(operation: Operation) -> bool:
     """Say whether an instruction makes strong accesses to memory."""
     return operation.opcode in ("ld", "st", "atom", "red") and _strength(operation.text.split(".")) > 0
+
+
+def _has_gaps(op: Operation) -> bool:
+    """Say whether a store leaves out elements of its vector (`_`)."""
+    return op.opcode == "st" and any(isinstance(o, Vector) and None in o.items for o in op.operands)
 
 
 def _strength(words: list[str]) -> int:

@@ -71,6 +71,8 @@ class Transit:
 
     def __init__(self, races: RaceWatch) -> None:
         self.races, self.clocks, self.columns = races, races.clocks, races.columns
+        self._stored = 0
+        """Asynchronous release stores so far."""
 
     # --- what is waited for -----------------------------------------------------------------------------------------
 
@@ -101,6 +103,12 @@ class Transit:
                 mine[32 * at[i] : 32 * at[i] + 32] = warps[some[i, 0], some[i, 1]]
                 row = int(rows[i])
                 self.clocks.acquire(row, mine, self.message(row, [(int(columns[i]), int(times[i]))]))
+
+    def of_store(self, x: Lanes, row: int, thread: int) -> Mark:
+        """Return the mark of an asynchronous release store to global memory that a thread issues now."""
+        column = self.columns.store(x.op, thread // 32)
+        self._stored += 1
+        return Mark(row * self.columns.count + column, ORDINAL + self._stored)
 
     def message(self, row: int, known: Sequence[tuple[int, int]]) -> Message:
         """Return a message that tells of columns of a row alone."""

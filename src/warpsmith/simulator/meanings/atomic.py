@@ -248,6 +248,8 @@ def atom(m: Match) -> Any:
 
     def fn(x: Lanes, d: Any, address: Array, *operands: Any) -> Outcome:
         old = effect(x, address, operands[:count])
+        if d is None:  # the result of a vector dropped with `_`
+            return DONE
         if isinstance(old, list):
             for dest, value in zip(d, old, strict=True):
                 x.put(dest, value)

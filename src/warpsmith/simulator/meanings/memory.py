@@ -202,8 +202,11 @@ def store(m: Match) -> Callable[..., None]:
 
     def st(x: Lanes, address: Any, data: Any, *_: Any) -> None:
         located = locate(x, space, address, total)
-        x.machine.counters.bytes[label] += total * x.count()
         undefined = x.undefined(index)
+        if parts > 1 and any(v is None for v in data):
+            _in_pieces(x, located, data, width, undefined, label)
+            return
+        x.machine.counters.bytes[label] += total * x.count()
         if parts == 1:
             values = data[0] if isinstance(data, list) else data
             for at in located:
@@ -223,6 +226,17 @@ def store(m: Match) -> Callable[..., None]:
                     write(x, Located(at.space, at.index + 16 * k, at.mask), 16, halves[..., k], undefined)
 
     return st
+
+
+def _in_pieces(x: Lanes, located: list[Located], data: Any, width: int, undefined: Any, label: str) -> None:
+    """Store the elements of a vector but those given as `_`, whose bytes stay as they are (256-bit stores)."""
+    given = [(i, v) for i, v in enumerate(data) if v is not None]
+    x.machine.counters.bytes[label] += width * len(given) * x.count()
+    with as_one(x, located, width * len(data)):
+        for at in located:
+            for i, v in given:
+                value = np.ascontiguousarray(np.broadcast_to(np.asarray(v), x.shape)).view(_ITEM[width])
+                write(x, Located(at.space, at.index + width * i, at.mask), width, value, undefined)
 
 
 def _pieces(data: Any, wide: bool) -> Any:

@@ -10,27 +10,26 @@ from warpsmith.simulator.access import inside
 from warpsmith.simulator.async_access import Lane, follow, lanes_of, signal, watch, who, within
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
-from warpsmith.simulator.meanings.registry import machine, refuse
+from warpsmith.simulator.meanings.global_store import release_store
+from warpsmith.simulator.meanings.registry import machine
 from warpsmith.simulator.reduction import reduce_into
 
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa import Match
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
-    from warpsmith.simulator.meanings.registry import Function, Refused
+    from warpsmith.simulator.meanings.registry import Function
 
 __all__: list[str] = []
 
 
 @machine("st.async", "red.async")
-def remote(m: Match) -> Function | Refused:
+def remote(m: Match) -> Function:
     """Store or reduce asynchronously; the bytes complete on the barrier of the destination CTA."""
     names = ["mbar" if slot.name == "m" else slot.name for slot in m.operands]
     if "mbar" not in names:
-        return refuse("asynchronous stores to global memory have no model: no instruction waits for them")
+        return release_store(m)
     words = m.mnemonic.split(".")
-    if words[-1] == "b128":
-        return refuse("asynchronous stores of .b128 are not modelled")
     op = next((w for w in words if w in ("inc", "dec", "min", "max", "and", "or", "xor", "add")), None)
     element = words[-1]
     space = "shared::cluster" if "shared::cluster" in words else None  # None: both addresses are generic

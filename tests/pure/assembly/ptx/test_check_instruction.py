@@ -73,15 +73,17 @@ def test_a_kept_verdict_costs_microseconds() -> None:
     assert best < 25e-6  # 2 µs on an idle machine
 
 
-def test_selectors_of_scale_factors_may_be_constants_and_fragments_may_not() -> None:
+def test_selectors_of_scale_factors_may_be_constants_and_fragments_not_alone() -> None:
     mnemonic = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0"
     zero = Immediate("0", 0)
     four, two = VectorOperand([Name("%r1")] * 4), VectorOperand([Name("%r1")] * 2)
     sums, selector = VectorOperand([Name(f"%f{k}") for k in range(4)]), VectorOperand([zero, zero])
     rest = (sums, "%r1", selector, "%r1", selector)
     assert said(mnemonic, sums, four, two, *rest, version=(8, 7), arch="sm_120a") == []
-    wanted = ["element 0 of `{0, 0}` is no register, which matrix fragments are held in"]
+    wanted = ["`{0, 0}` holds constants alone, a register is wanted among them"]
     assert said(mnemonic, sums, four, selector, *rest, version=(8, 7), arch="sm_120a") == wanted
+    some = VectorOperand([Name("%r1"), zero])
+    assert said(mnemonic, sums, four, some, *rest, version=(8, 7), arch="sm_120a") == []
 
 
 @pytest.mark.parametrize("value", [-1, 256])

@@ -227,6 +227,28 @@ def test_st_async_and_red_async_signal_the_remote_barrier(run: Any) -> None:
     assert (out.view(np.uint32).reshape(2, 32, 4) == np.arange(32)[:, None]).all()
 
 
+def test_st_async_of_128_bits(run: Any) -> None:
+    data, out = np.arange(512, dtype=np.uint8), np.zeros((2, 512), np.uint8)
+    body = (
+        HEAD
+        + BARRIER
+        + """ .reg .b128 %q1; cvt.u64.u32 %rd5, %t; mov.b64 %rd6, 7; mov.b128 %q1, {%rd5, %rd6};
+ @!%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 512;
+ barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+ mov.u32 %r20, %cluster_ctarank; xor.b32 %r21, %r20, 1;
+ mapa.shared::cluster.u32 %r22, %r4, %r21; mapa.shared::cluster.u32 %r23, %r2, %r21;
+ st.async.shared::cluster.mbarrier::complete_tx::bytes.b128 [%r22], %q1, [%r23];
+"""
+        + WAIT
+        + " mul.wide.u32 %rd9, %r20, 512; add.u64 %out, %out, %rd9;\n"
+        + OUT
+        + " barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"
+    )
+    clean(run(body, out, data, parameters=IN, grid=2, cluster=(2, 1, 1), version="9.2"))
+    words = out.view(np.uint64).reshape(2, 32, 2)
+    assert (words == np.stack([np.arange(32), np.full(32, 7)], -1)).all()
+
+
 def test_a_read_before_the_barrier_is_named_with_both_places(run: Any) -> None:
     data, out = np.arange(512, dtype=np.uint8), np.zeros(512, np.uint8)
     body = (

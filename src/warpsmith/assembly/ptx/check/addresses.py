@@ -24,6 +24,8 @@ def address_fault(operand: Operand, slot: OperandSlot, at: Context) -> str:
     fault = _base_fault(operand.base, slot, at)
     if fault:
         return fault
+    if operand.offset and at.opcode in _TEXTURES:
+        return "`{}`: a texture or surface takes no offset"
     given = operand.inner
     optional = sum(s.optional for s in slot.inner)
     if not len(slot.inner) - optional <= len(given) <= len(slot.inner):
@@ -39,6 +41,8 @@ def address_fault(operand: Operand, slot: OperandSlot, at: Context) -> str:
     return ""
 
 
+_TEXTURES = frozenset(("tex", "tld4", "txq", "suld", "sust", "sured", "suq"))
+"""Opcodes whose address is a texture or surface: its name, or a handle in a register, and nothing added to it."""
 _NARROW = {"tmem": "a tensor memory address", "fabric": "a logical endpoint"}
 """Spaces without variables, whose addresses have 32 bits -> what such an address is."""
 
@@ -58,6 +62,8 @@ def _base_fault(base: Name | Immediate, slot: OperandSlot, at: Context) -> str:
         assert have is not None
         if have.kind not in ("bits", "unsigned", "signed") or not 32 <= have.bits <= 64:
             return f"`{{}}`: an address is held in an integer register of 32 or 64 bits, `{base.name}` is .{have}"
+        if slot.bits and have.kind != "bits":
+            return f"`{{}}`: {_NARROW[slot.space or '']} is held in a .b32 register here, `{base.name}` is .{have}"
         if have.bits == 64 and slot.space in _NARROW:
             return f"`{{}}`: {_NARROW[slot.space]} has 32 bits, `{base.name}` is .{have}"
         if have.bits == 32 and slot.space in (None, "global") and not at.mnemonic.startswith(_LOW_HALF):
@@ -69,7 +75,11 @@ def _base_fault(base: Name | Immediate, slot: OperandSlot, at: Context) -> str:
         return f"`{{}}`: `{base.name}` is a {symbol.kind} and no variable"
     if symbol.type is None:  # .texref and the like
         return ""
+    if at.opcode in _TEXTURES and symbol.kind == "variable":
+        return f"`{{}}`: `{base.name}` is no texture, sampler or surface"
     want, space = slot.space, symbol.space
+    if want is None and (only := _only_space(slot, at)) and not _same_space(only, space):
+        return f"`{{}}`: `{base.name}` is in .{space}, the instruction addresses .{only}"
     if want is None and space.partition("::")[0] in ("const", "param"):
         return f"`{{}}`: `{base.name}` is in .{space}, which a generic address does not reach by name"
     if want is not None and not _same_space(want, space):
@@ -80,6 +90,14 @@ def _base_fault(base: Name | Immediate, slot: OperandSlot, at: Context) -> str:
     if at.opcode == "st" and symbol.kind == "parameter":
         return f"`{{}}`: `{base.name}` is an input parameter, it cannot be written"
     return ""
+
+
+def _only_space(slot: OperandSlot, at: Context) -> str:
+    """Return the space that variables must be in which a generic address of the instruction names, '' for any."""
+    if at.opcode == "mbarrier":
+        return "shared"
+    tensor = bool(slot.inner) and at.opcode in ("cp", "applypriority", "fabric")
+    return "global" if tensor or at.opcode == "prefetchu" else ""
 
 
 def _same_space(want: str, have: str) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Context", "context", "is_sink"]
 
-_LITERAL = frozenset(("mma", "wmma", "wgmma", "dp4a", "dp2a", "getctarank", "mapa", "cp"))
+_LITERAL = frozenset(("mma", "wmma", "wgmma", "dp4a", "dp2a", "getctarank", "mapa", "cp", "redux"))
 """Opcodes whose integer operands take no .f16x2 register although the mnemonic names their type."""
 
 

@@ -34,7 +34,7 @@ def register_agrees(want: PtxType, have: PtxType, widening: bool = False) -> boo
         return want is have
     if want.register and want.register != want.name:
         storage = TYPES[want.register]
-        if want.name in ("s16x2", "u16x2") and have.name == "f16x2":
+        if want.name in ("s16x2", "u16x2", "s8x4", "u8x4") and have.name == "f16x2":
             return True
         return have.kind == "bits" and have.bits == storage.bits
     if have.bits < want.bits or (have.bits > want.bits and not widening):

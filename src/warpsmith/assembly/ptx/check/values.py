@@ -20,6 +20,12 @@ _MEMBERS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 _TAKES_SPECIAL = frozenset(("mov", "cvt"))
 BIT_FIELDS = {"bfe": ("b", "c"), "bfi": ("c", "d")}
 """Operands that name a position or a length, of which the instruction reads eight bits: ptxas takes constants to 255 only."""
+_NAMES_SPACE = frozenset(("cvta", "mapa", "getctarank"))
+"""Opcodes that take the address of a variable in the space that they name."""
+_COUNTED = ("bar.", "barrier.", "fabric.", "multimem.cp.")
+"""How mnemonics begin whose integer sources (barriers, counts, sizes) take no .f16x2 register, whatever type comes last."""
+_POLICY = "c"
+"""The cache policy of a load or store, whose register is not wider than itself though that of the data may be."""
 _KEEPS_RESULT = frozenset(("ld", "ldu"))
 """Opcodes whose only result may not be dropped, though elements of a vector may."""
 
@@ -52,7 +58,7 @@ def name_fault(operand: Name, slot: OperandSlot, at: Context) -> str:
     if symbol is None:
         return "`{}` is not declared"
     if symbol.kind not in ("register", "special"):
-        return _symbol_fault(symbol, slot)
+        return _symbol_fault(symbol, slot, at)
     if operand.negated and (symbol.type is not TYPES["pred"] or slot.direction != "read"):
         return "`{}`: only a predicate that is read may be negated with `!`"
     if operand.minus and not slot.signed:
@@ -62,20 +68,29 @@ def name_fault(operand: Name, slot: OperandSlot, at: Context) -> str:
     return type_fault(operand, symbol, slot, at)
 
 
-def _symbol_fault(symbol: Symbol, slot: OperandSlot) -> str:
+def _symbol_fault(symbol: Symbol, slot: OperandSlot, at: Context) -> str:
     if not slot.symbol or slot.direction != "read":
         return f"`{{}}` is a {symbol.kind}, a register is wanted"
     if symbol.kind == "label":
         return "`{}` is a label, it has no address"
     if slot.type is not None and (slot.type.kind in ("float", "packed", "pred") or slot.type.bits < 32):
         return f"`{{}}` is an address, type .{slot.type} is wanted"
+    space = symbol.space.partition("::")[0]
+    if at.opcode in _NAMES_SPACE and symbol.kind == "variable" and space not in _spaces(at.mnemonic):
+        return f"`{{}}` is in .{space}, the instruction takes the address of a variable elsewhere"
+    if space == "global" and slot.type is not None and slot.type.bits == 32:
+        return "`{}` is in .global, its address has 64 bits"
     return ""
+
+
+def _spaces(mnemonic: str) -> list[str]:
+    return [w.partition("::")[0] for w in mnemonic.split(".")]
 
 
 def _special_fault(operand: Name, symbol: Symbol, slot: OperandSlot, at: Context) -> str:
     if slot.direction != "read":
         return "`{}` is a special register, it cannot be written"
-    if at.opcode not in _TAKES_SPECIAL:
+    if at.opcode not in _TAKES_SPECIAL or at.mnemonic.startswith("cvt.pack"):
         return f"`{{}}` is a special register, `{at.opcode}` does not read one"
     if at.opcode == "cvt" and not at.integral:
         return "`{}` is a special register, this conversion does not read one"
@@ -116,11 +131,19 @@ def type_fault(operand: Name, symbol: Symbol, slot: OperandSlot, at: Context) ->
         return "" if have.kind != "pred" or slot.untyped else "`{}` is a predicate, a value is wanted"
     if slot.untyped and slot.kind == "value":
         return "" if have.bits == want.bits and have.kind != "pred" else f"`{{}}` is .{have}, {want.bits} bits are wanted"
-    if have.name == "f16x2" and want.kind in ("unsigned", "signed") and not at.names(want):
-        return f"`{{}}` is .{have}, an operand of type .{want} is wanted ({wanted(want, at.widening)})"
-    if register_agrees(want, have, at.widening):
+    widening = at.widening and (slot.name != _POLICY or at.opcode == "cvt")
+    named = at.names(want) and not (_counted(at.mnemonic) and slot.direction == "read")
+    if have.name == "f16x2" and want.kind in ("unsigned", "signed") and not named:
+        return f"`{{}}` is .{have}, an operand of type .{want} is wanted ({wanted(want, widening)})"
+    if slot.bits and have.kind != "bits":
+        return f"`{{}}` is .{have}, a register of type .{want} is wanted"
+    if register_agrees(want, have, widening):
         return ""
-    return f"`{{}}` is .{have}, an operand of type .{want} is wanted ({wanted(want, at.widening)})"
+    return f"`{{}}` is .{have}, an operand of type .{want} is wanted ({wanted(want, widening)})"
+
+
+def _counted(mnemonic: str) -> bool:
+    return mnemonic.startswith(_COUNTED)
 
 
 def _packs(slot: OperandSlot, at: Context) -> bool:

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from warpsmith.assembly.ptx.check.context import Context
     from warpsmith.assembly.ptx.isa import OperandSlot
     from warpsmith.assembly.ptx.tree import Operand
+    from warpsmith.base.ptx_types import PtxType
 
 __all__ = ["value_fault"]
 
-_REGISTERS_ONLY = frozenset(("mma", "wmma", "wgmma"))
+_FRAGMENTS = frozenset(("mma", "wmma", "wgmma", "tcgen05"))
+"""Opcodes whose elements may be constants where the register that holds them takes one, whatever the elements are."""
 _SELECTORS = ("ida", "idb")
-"""Vectors of mma that are no fragments: the byte-id and thread-id of scale factors, which may be constants."""
+"""Vectors of mma that are no fragments: the byte-id and thread-id of scale factors."""
 _VECTORS_OF_ONE = frozenset(("ld", "ldu", "mov", "st", "suld", "sust"))
 """Opcodes whose scalar may stand in braces."""
 
@@ -37,7 +39,7 @@ def value_fault(operand: Operand, slot: OperandSlot, at: Context) -> str:
 
 def _vector_fault(operand: VectorOperand, slot: OperandSlot, at: Context) -> str:
     count = len(operand.elements)
-    if slot.count is None and not (count == 1 and at.opcode in _VECTORS_OF_ONE and slot.type is at.own_type):
+    if slot.count is None and not (count == 1 and _takes_braces(slot, at)):
         return "`{}` is a vector, a scalar is wanted"
     if slot.count is not None and count != slot.count:
         return f"`{{}}` has {count} element{'s' * (count != 1)}, {slot.count} {'is' if slot.count == 1 else 'are'} wanted"
@@ -46,21 +48,30 @@ def _vector_fault(operand: VectorOperand, slot: OperandSlot, at: Context) -> str
         return "the elements of `{}` differ in width"
     for k, element in enumerate(operand.elements):
         if is_sink(element):
-            if slot.direction == "read":
+            if slot.direction != "write" and not slot.sink:
                 return "`{}`: `_` takes a result, it cannot be read"
             continue
         fault = _element_fault(element, slot, at, mixed=len(kinds) > 1)
         if fault:
             return f"element {k} of {fault}"
+    if at.opcode in _FRAGMENTS and _constants_alone(operand, slot):
+        return "`{}` holds constants alone, a register is wanted among them"
     if count and all(is_sink(e) for e in operand.elements):
         return "`{}` drops every element, one register at least must be written"
     return ""
 
 
+def _takes_braces(slot: OperandSlot, at: Context) -> bool:
+    """Say whether a scalar may stand in braces."""
+    if at.opcode not in _VECTORS_OF_ONE or slot.type is not at.own_type or at.mnemonic.startswith("st.async"):
+        return False
+    return at.opcode != "mov" or (slot.type is not None and slot.type.kind == "bits")
+
+
 def _element_fault(element: Operand, slot: OperandSlot, at: Context, *, mixed: bool) -> str:
     if isinstance(element, Immediate):
-        if at.opcode in _REGISTERS_ONLY and slot.name not in _SELECTORS:
-            return "`{}` is no register, which matrix fragments are held in"
+        if at.opcode in _FRAGMENTS and slot.type is not None and slot.name not in _SELECTORS:
+            return _fragment_constant(element, slot.type, slot)
         return constant_fault(element, slot, at)
     if not isinstance(element, Name):
         return "`{}` should be a register"
@@ -75,6 +86,26 @@ def _element_fault(element: Operand, slot: OperandSlot, at: Context, *, mixed: b
     return fault
 
 
+def _constants_alone(operand: VectorOperand, slot: OperandSlot) -> bool:
+    """Say whether a fragment of untyped registers has none, so that nothing says what its constants are."""
+    held = slot.type and TYPES[slot.type.reg]
+    if held is None or held.kind not in ("bits", "unsigned") or slot.name in _SELECTORS:
+        return False
+    return all(isinstance(e, Immediate) for e in operand.elements)
+
+
+def _fragment_constant(element: Immediate, want: PtxType, slot: OperandSlot) -> str:
+    held = TYPES[want.reg]
+    if held.kind == "float":
+        agrees = element.kind == "f32" or (element.kind != "int" and held.name == "f64")
+    else:
+        agrees = held.kind == "bits" or (held.kind != "packed" and element.kind == "int")
+    if slot.direction == "read" and agrees:
+        return ""
+    kind = "an integer" if element.kind == "int" else "a floating-point"
+    return f"`{{}}` is {kind} constant, a register of type .{held} is wanted"
+
+
 def _float_as_bits(element: Name, slot: OperandSlot, at: Context) -> bool:
     """Say whether an integer register stands for a float in a vector of ld or st: ptxas looks at the width alone there."""
     symbol = at.lookup(element.name)
@@ -84,6 +115,8 @@ def _float_as_bits(element: Name, slot: OperandSlot, at: Context) -> bool:
 
 def _whole_vector_fault(operand: Operand, slot: OperandSlot, at: Context) -> str:
     """Check a `.v2` or `.v4` register that stands for a brace vector."""
+    if is_sink(operand) and slot.sink and at.opcode == "atom":  # a simple reduction
+        return ""
     symbol = at.lookup(operand.name) if isinstance(operand, Name) else None
     if not isinstance(operand, Name) or (symbol is not None and symbol.vector == 1):
         return f"`{{}}` should be a vector of {slot.count} elements in braces"

@@ -65,6 +65,8 @@ class OperandSlot:
     """A written operand that may be `_`."""
     untyped: bool = False
     """Any register of the type's width; of any width when `type` is None."""
+    bits: bool = False
+    """Only a register of bits (`.b32`) holds it, or the address, none of integers or floats."""
     symbol: bool = False
     """The name of a variable, function or kernel, with an offset, may stand here."""
     signed: bool = False
@@ -168,7 +170,7 @@ def _count(ref: str, values: Mapping[str, Value]) -> int | None:
 # --- parsing --------------------------------------------------------------------------------------------------------
 
 _OPERAND = re.compile(
-    r"""(?P<direction>[>+])? (?P<marks>[-!%&\#@]*) (?P<name>[A-Za-z_]\w*)
+    r"""(?P<direction>[>+])? (?P<marks>[-!%&=\#@]*) (?P<name>[A-Za-z_]\w*)
         (?: \* (?P<bare>\?)? (?P<count>\d+ | [A-Za-z_]\w* | \(\w+\)) )?
         (?: : (?P<type>[A-Za-z_][\w]* (?: \([\w,]*\) )?) )?
         (?: < (?P<selectors>\w+) > )?
@@ -178,7 +180,7 @@ _OPERAND = re.compile(
     re.VERBOSE,
 )
 _ADDRESS = re.compile(r"^\[(?P<body>.*)\](?P<optional>\?(?:\((?P<condition>[^()]+)\))?)?$")
-_BASE = re.compile(r"(?P<marks>&?)(?P<name>[A-Za-z_]\w*)(?::(?P<space>[A-Za-z_][\w:]*))?$")
+_BASE = re.compile(r"(?P<marks>[&=]?)(?P<name>[A-Za-z_]\w*)(?::(?P<space>[A-Za-z_][\w:]*))?$")
 _LIST = re.compile(r"\((?P<name>[A-Za-z_]\w*)\)(?P<optional>\?)?$")
 _DIRECTIONS: dict[str | None, Direction] = {None: "read", ">": "write", "+": "update"}
 
@@ -266,6 +268,7 @@ def _plain(text: str, offset: int) -> OperandSpec:
         untyped="%" in marks,
         symbol="&" in marks,
         signed="-" in marks,
+        bits="=" in marks,
         bare=bool(m["bare"]),
         since=_version(m["since"]),
         selectors=SELECTORS[m["selectors"]] if m["selectors"] else (),
@@ -280,5 +283,6 @@ def _address(text: str, offset: int) -> OperandSpec:
     if not m or not base:
         raise BadColumnError(offset, f"not an address: {text!r}")
     inner = tuple(_plain(p[1:-1], at + 1) if p.startswith("{") and p.endswith("}") else _plain(p, at) for p, at in parts[1:])
-    slot = OperandSlot(base["name"], "address", optional=bool(m["optional"]) and not m["condition"])
+    optional = bool(m["optional"]) and not m["condition"]
+    slot = OperandSlot(base["name"], "address", optional=optional, bits="=" in base["marks"])
     return OperandSpec(slot, offset, space_ref=base["space"] or "", condition=_condition(m["condition"]), inner=inner)

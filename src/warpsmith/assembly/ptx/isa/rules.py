@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from warpsmith.assembly.ptx.tree import Immediate, Name
+from warpsmith.assembly.ptx.tree import Immediate, Name, VectorOperand
 from warpsmith.base.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -50,6 +50,13 @@ def one_negation(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProb
     if len(minus) > 1:
         hint = "negate one of the factors, or the addend"
         yield RuleProblem(f"{match.row.opcode} negates more than one operand", minus[1], hint)
+
+
+@rule
+def one_vector(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """`mov` packs or unpacks: one of its operands is a vector, not both (9.7.10.4)."""
+    if all(isinstance(o, VectorOperand) for o in operands):
+        yield RuleProblem(f"`{match.mnemonic}` has two vectors", 1, "write one of them without braces, or move each element")
 
 
 @rule

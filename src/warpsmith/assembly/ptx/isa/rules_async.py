@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.isa.rules import RuleProblem, rule
-from warpsmith.assembly.ptx.tree import Immediate, Name, VectorOperand
+from warpsmith.assembly.ptx.tree import Immediate, Name, PairOperand, VectorOperand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -117,6 +117,25 @@ def tensor_columns(match: Match, operands: Sequence[Operand]) -> Iterator[RulePr
 
 
 @rule
+def cta_mask(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """A constant mask of the CTAs that receive a multicast has a bit for each of 16, or of 32 (9.7.10.28.4.1)."""
+    if "multicast::cluster" not in match.mnemonic:
+        return
+    bits = 32 if "multicast::cluster::32b" in match.mnemonic else 16
+    for name, index, value in _constants(match, operands):
+        if name == "mask" and not 0 <= value < 1 << bits:
+            yield RuleProblem(f"{value} is no mask of {bits} CTAs", index, f"write 0 to {(1 << bits) - 1:#x}")
+
+
+@rule
+def whether(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """A constant that says whether `wgmma` adds to its accumulators is 0 or 1 (9.7.17.5.2)."""
+    for name, index, value in _constants(match, operands):
+        if name == "scale" and value not in (0, 1):
+            yield RuleProblem(f"{value} is neither 0 nor 1", index, "write 1 to add to the accumulators, 0 to overwrite them")
+
+
+@rule
 def multiple_of_8(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
     """`setmaxnreg` counts registers in eights (9.7.21.5)."""
     for _, index, value in _constants(match, operands):
@@ -130,6 +149,14 @@ def no_sink(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
     for index, operand in enumerate(operands):
         if isinstance(operand, VectorOperand) and any(isinstance(e, Name) and e.name == "_" for e in operand.elements):
             yield RuleProblem("a loaded register cannot be discarded with _", index, "name a register for every element")
+
+
+@rule
+def kept_result(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """`shfl` always writes the value it passes on (9.7.10.6)."""
+    first = operands[0].first if isinstance(operands[0], PairOperand) else operands[0]
+    if isinstance(first, Name) and first.name == "_":
+        yield RuleProblem(f"the result of `{match.mnemonic}` may not be dropped with _", 0, "name a register for it")
 
 
 @rule
