@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["assemble", "encode"]
 
-_CONTROL = re.compile(r"(B[0-5-]{6}:R[0-7-]:W[0-7-]:[Y-]:S\d\d)(?:/([01]{3}))?\s+")
+_CONTROL = re.compile(r"(B[^\s:/]*:R[^\s:/]*:W[^\s:/]*:[^\s:/]*:S[^\s:/]*)(?:/([01]{3}))?\s+")
 _LABEL = re.compile(r"([.A-Za-z_$][\w.$]*)\s*:(?!:)\s*")
 _WORD = re.compile(r"\.word\s+(0x[0-9a-f]+)\s*,\s*(0x[0-9a-f]+)$")
 _UNPRINTED = re.compile(r"/\*\s*unprinted\s+(0x[0-9a-f]+)\s*\*/")
@@ -96,7 +96,10 @@ def _lines(listing: str, base: int, name: str) -> tuple[Sequence[_Line], dict[st
             text = text[m.end() :]
         control = None
         if m := _CONTROL.match(text):
-            control = parse_control(m[1], int(m[2], 2) if m[2] else 0)
+            try:
+                control = parse_control(m[1], int(m[2], 2) if m[2] else 0)
+            except InputError as error:
+                raise InputError(f"{name}:{number}: {error}\n    {source.strip()}") from error
             text = text[m.end() :]
         text = text.removesuffix(";").strip()
         if text:

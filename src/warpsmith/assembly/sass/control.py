@@ -16,8 +16,11 @@ with bit 109 clear they are not.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import final
+
+from warpsmith.base.errors import InputError
 
 __all__ = ["CONTROL_MASK", "NO_CONTROL", "Control", "parse_control"]
 
@@ -61,11 +64,23 @@ class Control:
         )
 
     def bits(self) -> int:
-        """Return the control bits in place, as part of a 128-bit word."""
+        """Return the control bits in place, as part of a 128-bit word; raise `InputError` for a number out of range."""
+        self._check()
         write = 7 if self.write is None else self.write
         read = 7 if self.read is None else self.read
         low = self.stall | (not self.yield_) << 4 | write << 5 | read << 8
         return (low | sum(1 << i for i in self.wait) << 11 | self.reuse << 17) << 105
+
+    def _check(self) -> None:
+        for name, value, top in (("stall", self.stall, 15), ("reuse", self.reuse, 7)):
+            if not 0 <= value <= top:
+                raise InputError(f"control code: {name} {value} is out of range: 0 to {top}")
+        for name, value in (("write", self.write), ("read", self.read)):
+            if value is not None and not 0 <= value <= 6:
+                raise InputError(f"control code: {name} scoreboard {value} is not there: 0 to 5, or None for none")
+        for value in self.wait:
+            if not 0 <= value <= 5:
+                raise InputError(f"control code: there is no scoreboard {value} to wait for: 0 to 5")
 
     def __str__(self) -> str:
         waits = "".join(str(i) if i in self.wait else "-" for i in range(6))
@@ -75,10 +90,18 @@ class Control:
         return f"B{waits}:R{read}:W{write}:{'Y' if self.yield_ else '-'}:S{self.stall:02d}{reuse}"
 
 
+_TEXT = re.compile(r"B([0-9-]{6}):R([0-9-]):W([0-9-]):([Y-]):S(\d\d)")
+
+
 def parse_control(text: str, reuse: int = 0) -> Control:
-    """Read what `str(Control)` writes, reuse bits apart."""
-    waits, read, write, yield_, stall = text.split(":")
+    """Read what `str(Control)` writes, reuse bits apart. Raises `InputError` for what is none, or out of range."""
+    m = _TEXT.fullmatch(text)
+    if m is None or any(c not in ("-", str(i)) for i, c in enumerate(m[1])):
+        raise InputError(
+            f"{text!r} is no control code; write B012345:R0:W0:Y:S00 with '-' for scoreboards that are not waited for or set,"
+            " and for no yield"
+        )
     number = lambda t: None if t == "-" else int(t)  # noqa: E731
-    return Control(
-        int(stall[1:]), yield_ == "Y", number(write[1:]), number(read[1:]), tuple(int(c) for c in waits[1:] if c != "-"), reuse
-    )
+    out = Control(int(m[5]), m[4] == "Y", number(m[3]), number(m[2]), tuple(int(c) for c in m[1] if c != "-"), reuse)
+    out._check()
+    return out

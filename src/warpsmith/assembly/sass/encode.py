@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, final
 
 from warpsmith.assembly.sass.control import CONTROL_MASK, NO_CONTROL
@@ -13,7 +14,7 @@ from warpsmith.assembly.sass.refuse import refusal
 from warpsmith.base.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from warpsmith.assembly.sass.match import Match
     from warpsmith.assembly.sass.row import Row
@@ -26,6 +27,7 @@ _TEXT = (1 << 105) - 1
 _MANY = 50_000
 """Texts of this many kinds are remembered; then all are forgotten."""
 
+_REGISTER = re.compile(r"U?R(?:\d+|Z)|U?P(?:\d+|T)")
 _LABEL = re.compile(r"`\(([^)]*)\)|(?<![\w.$@])[.A-Za-z_$][\w.$]*")
 
 
@@ -54,13 +56,10 @@ class Encoder:
         `.reuse` in the text sets the reuse bits, which `control` must not contradict. Raises `InputError`, naming the
         nearest known forms, for a text that the table does not know.
         """
-        found = self._find(text, address)
+        wanted = _without_labels(normal(text), labels) if labels else text
+        found = self._find(wanted, address)
         if found is None:
-            wanted = normal(text)
-            if labels is not None:
-                found = self._find(_without_labels(wanted, labels), address)
-            if found is None:
-                raise InputError(self._refusal(wanted, address, labels))
+            raise InputError(self._refusal(text, normal(wanted), address, labels))
         row, word = found
         return self._with_control(row, word, control, text)
 
@@ -97,8 +96,32 @@ class Encoder:
             found = self._matchers[id(row)] = Matcher(row)
         return found
 
-    def _refusal(self, text: str, address: int, labels: Mapping[str, int] | None) -> str:
-        return refusal(text, self.table, self._by_mnemonic, self.decoder)
+    def _refusal(self, text: str, wanted: str, address: int, labels: Mapping[str, int] | None) -> str:
+        found = [m[1] or m[0] for m in _LABEL.finditer(wanted.partition(" ")[2])]
+        names = [name for name in found if not _REGISTER.fullmatch(name.partition(".")[0])]
+        if names and self.reads(_without_labels(wanted, dict.fromkeys(names, address)), address):
+            near = get_close_matches(names[-1], list(labels or ()), n=4, cutoff=0.0)
+            what = (
+                "; `assemble` reads listings with labels" if labels is None else f"; near it: {', '.join(near)}" if near else ""
+            )
+            return f"{normal(text)!r}: there is no label {names[-1]!r}{what}"
+        return refusal(wanted, address, self)
+
+    def rows(self, mnemonic: str) -> Sequence[Row]:
+        """Return the rows that have a mnemonic."""
+        return self._by_mnemonic.get(mnemonic, ())
+
+    def mnemonics(self) -> Iterable[str]:
+        """Return all mnemonics."""
+        return self._by_mnemonic
+
+    def matches(self, text: str) -> tuple[Sequence[Match], Sequence[str]]:
+        """Return the ways to read texts that differ from this one in numbers only, and its numbers."""
+        return self._learn(text, split(text))
+
+    def reads(self, text: str, address: int) -> bool:
+        """Say whether a text has a word."""
+        return self._find(text, address) is not None
 
     def _with_control(self, row: Row, word: int, control: int | None, text: str) -> int:
         """Put the control bits into a word, if they go with its form and its `.reuse`."""
@@ -149,6 +172,6 @@ def _without_labels(text: str, labels: Mapping[str, int]) -> str:
 
     def address(m: re.Match[str]) -> str:
         name = m[0] if m[1] is None else m[1]
-        return f"{labels[name]:#x}" if name in labels else m[0]
+        return f"{labels[name]:#x}" if name in labels and not _REGISTER.fullmatch(name) else m[0]
 
     return head + blank + _LABEL.sub(address, rest)

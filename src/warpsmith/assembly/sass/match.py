@@ -6,6 +6,7 @@ field, and which bits the words around the numbers stand for.
 
 from __future__ import annotations
 
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, final
 
@@ -196,13 +197,7 @@ class Match:
             if more is None:
                 return None
             bits |= more
-        key = self._pick(tokens)
-        try:
-            reading = self._read[key]
-        except KeyError:
-            if len(self._read) > _MANY:
-                self._read.clear()
-            reading = self._read[key] = self._choose((key,) if isinstance(key, str) else key, decoder.form_of)
+        reading = self.reading(tokens, decoder)
         if reading is None:
             return None
         bases = reading.bases(tuple([memory[bits & mask] for mask, memory in self.tests]) if self.tests else ())
@@ -214,6 +209,25 @@ class Match:
             if form_of(base | bits) is form:
                 return base | bits
         return None
+
+    def reading(self, tokens: Sequence[str], decoder: Decoder) -> Reading | None:
+        """Return what the numbers choose that are part of words; None if there are no such words."""
+        key = self._pick(tokens)
+        try:
+            return self._read[key]
+        except KeyError:
+            if len(self._read) > _MANY:
+                self._read.clear()
+            found = self._read[key] = self._choose((key,) if isinstance(key, str) else key, decoder.form_of)
+            return found
+
+    def tries(self, tokens: Sequence[str], address: int, decoder: Decoder) -> Iterator[int]:
+        """Yield some words that have these numbers, whatever they read like: for a message."""
+        reading = self.reading(tokens, decoder)
+        bits = sum(values[tokens[slot]] or 0 for slot, values in self.values) | (self._rare(tokens, address) or 0)
+        if reading is not None:
+            for settled in ((memory[bits & mask] for mask, memory in self.tests), ()):
+                yield from islice(reading.any_words(bits, tuple(settled)), 16)
 
     def _rare(self, tokens: Sequence[str], address: int) -> int | None:
         """Return the bits of distances; None if one does not fit, or if two texts of one field differ."""
@@ -265,10 +279,14 @@ class Reading:
             bases = self._known[settled] = _Lazy(self._bases(settled))
         return bases
 
+    def any_words(self, bits: int, settled: tuple[int, ...]) -> Iterator[int]:
+        """Yield words with these operands, if `settled` is empty those of other predicates, too."""
+        return (base | bits for base in self._bases(settled))
+
     def _bases(self, settled: tuple[int, ...]) -> Iterator[int]:
         matcher = self.match.matcher
         seen: set[int] = set()
-        for picks in _assignments(self._keys, 0, dict(zip(self.match.determined, settled, strict=True))):
+        for picks in _assignments(self._keys, 0, dict(zip(self.match.determined, settled, strict=False))):
             base = _place(matcher.row, matcher.default, picks, self.match.shown)
             if base is not None:
                 # stall 1, no yield: the reuse bits are then what the text shows of them

@@ -12,7 +12,7 @@ from warpsmith.assembly.sass.row import scatter
 if TYPE_CHECKING:
     from warpsmith.assembly.sass.row import Field
 
-__all__ = ["REGISTERS", "FieldBits", "field_bits", "nearest_float"]
+__all__ = ["REGISTERS", "FieldBits", "field_bits", "integer", "nearest_float"]
 
 REGISTERS = {"R": "Z", "UR": "Z", "P": "T", "UP": "T"}
 """Kind of a register -> what stands for all ones."""
@@ -33,7 +33,7 @@ def field_bits(f: Field, token: str, sign: str = "", address: int = 0) -> int | 
         if token == REGISTERS[f.kind]:
             return ones
         return int(token) if token.isdecimal() and int(token) < ones else None
-    number = _integer(token, sign)
+    number = integer(token, sign)
     if number is None:
         return None
     number -= f.offset + (address if f.kind == "r" else 0)
@@ -44,7 +44,8 @@ def field_bits(f: Field, token: str, sign: str = "", address: int = 0) -> int | 
     return number & ones if low <= number <= high else None
 
 
-def _integer(token: str, sign: str) -> int | None:
+def integer(token: str, sign: str) -> int | None:
+    """Return the number of a token, decimal or hexadecimal; None for what is no integer."""
     try:
         number = int(token, 16 if token[:2] in ("0x", "0X") else 10)
     except ValueError:
@@ -62,7 +63,10 @@ def _float_bits(kind: str, token: str, sign: str) -> int | None:
     bits = _quick(kind, token)
     if bits is not None and format_float(kind, bits) == token:
         return top | bits
-    bits = nearest_float(kind, token)
+    try:
+        bits = nearest_float(kind, token)
+    except ValueError:
+        return None
     if bits is None or (format_float(kind, bits) != token and _exact(kind, bits) != Fraction(token)):
         return None
     return top | bits
@@ -83,11 +87,11 @@ def _quick(kind: str, token: str) -> int | None:
 
 
 def nearest_float(kind: str, token: str) -> int | None:
-    """Return the bits of the value of a kind nearest to a decimal number without sign; None for what is none or too large."""
-    try:
-        value = Fraction(token)
-    except ValueError:
-        return None
+    """Return the bits of the value of a kind nearest to a decimal number without sign; None for one beyond all.
+
+    Raises `ValueError` for what is no decimal number.
+    """
+    value = Fraction(token)
     width, exponent = FLOAT_KINDS[kind]
     low, high = 0, ((1 << exponent) - 1) << (width - 1 - exponent)  # zero, infinity
     while high - low > 1:  # bit patterns are ordered as the values are

@@ -59,16 +59,78 @@ def test_control_codes_that_do_not_go_with_the_text(text: str, control: sass.Con
         sass.encode(text, ARCH, control)
 
 
-def test_refusals_name_what_is_near() -> None:
-    with pytest.raises(InputError, match=r"^'FFMAX R1, R2, R3, R4': sm_90a has no instruction 'FFMAX'; near it: FFMA\b"):
-        sass.encode("FFMAX R1, R2, R3, R4", ARCH)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("FFMAX R1, R2, R3, R4", "sm_90a has no instruction 'FFMAX'; near it: FFMA, DFMA, HFMA2, FMNMX"),
+        ("FADD R1, R2, R300", "R300 is not there: R0 to R254 and RZ"),
+        ("FADD R1, R2, R255", "R255 is not there: R0 to R254 and RZ"),
+        ("LDG.E R2, desc[UR63][R4.64]", "UR63 is not there: UR0 to UR62 and URZ"),
+        ("@P9 FADD R1, R2, R3", "P9 is no predicate to guard an instruction: P0 to P6 and PT"),
+        ("MOV R1, 0x100000000", "0x100000000 is out of range: 0x0 to 0xffffffff"),
+        ("IADD3 R1, R2, -0x80000001, R3", "-0x80000001 is out of range: -0x80000000 to 0x7fffffff"),
+        ("LDG.E R2, desc[UR4][R4.64+0x1000000]", "0x1000000 is out of range: -0x800000 to 0x7fffff"),
+        ("BRA 0x41", "0x41 is not 0x10 plus a multiple of 4"),
+        ("BRA 1.5", "1.5 stands where an integer is wanted"),
+        ("FADD R1, R2, 0.1", "0.1 is not a number of binary32; the nearest is 0.10000000149011611938"),
+        ("FADD R1, R2, -1e-60", "-1e-60 is not a number of binary32; the nearest is -0.0"),
+        ("FADD R1, R2, 1e99", "1e99 is beyond the numbers of binary32"),
+        ("HADD2 R1, R2, 70000, 1", "70000 is beyond the numbers of binary16"),
+        (
+            "DADD R2, R2, 0.1",
+            "0.1 is not a number of binary64 with a lower half of zeros; the nearest is 0.10000002384185791016",
+        ),
+        ("FADD R1, R2, 0x10", "0x10 stands where a decimal number is wanted"),
+        ("MUFU.EX3 R1, R2", "MUFU of sm_90a has no modifier .EX3; it has .EX2"),
+        ("FFMA.SAT.FTZ R1, R2, R3, R4", "its modifiers are written in this order: 'FFMA.FTZ.SAT R1, R2, R3, R4'"),
+        (
+            "FFMA.RM.RZ R1, R2, R3, R4",
+            "no form of FFMA has .RZ together with .RM; there is 'FFMA.RM R1, R2, R3, R4'",
+        ),
+        (
+            "IMAD R1, R2, 0x1, R3",
+            "no word reads like this; with these operands imad__RsIR_RIR reads 'IMAD.IADD R1, R2, 0x1, R3'",
+        ),
+        ("BRA nowhere", "there is no label 'nowhere'; `assemble` reads listings with labels"),
+    ],
+)
+def test_refusals(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(f'{text!r}: {message}')}$"):
+        sass.encode(text, ARCH)
+
+
+def test_other_refusals_name_the_nearest_forms() -> None:
     with pytest.raises(InputError) as caught:
         sass.encode("FFMA.SAT R1, R2, R3", ARCH)
     assert str(caught.value).startswith(
         "'FFMA.SAT R1, R2, R3': no form of FFMA of sm_90a reads like this; the nearest are\n  FFMA"
     )
-    with pytest.raises(InputError, match=r"^'MOV R1, 0x100000000': no form of MOV of sm_90a reads like this"):
-        sass.encode("MOV R1, 0x100000000", ARCH)
+
+
+@pytest.mark.parametrize(
+    ("control", "message"),
+    [
+        (sass.Control(stall=16), "stall 16 is out of range: 0 to 15"),
+        (sass.Control(stall=-1), "stall -1 is out of range: 0 to 15"),
+        (sass.Control(reuse=8), "reuse 8 is out of range: 0 to 7"),
+        (sass.Control(write=7), "write scoreboard 7 is not there: 0 to 5, or None for none"),
+        (sass.Control(read=-1), "read scoreboard -1 is not there: 0 to 5, or None for none"),
+        (sass.Control(wait=(6,)), "there is no scoreboard 6 to wait for: 0 to 5"),
+    ],
+)
+def test_control_codes_out_of_range(control: sass.Control, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(f'control code: {message}')}$"):
+        sass.encode("NOP", ARCH, control)
+
+
+@pytest.mark.parametrize("code", ["B1-----:R-:W-:-:S01", "B------:R-:W-:-:S1", "B------:RX:W-:-:S01", "B-----:R-:W-:-:S01"])
+def test_control_codes_that_are_none(code: str) -> None:
+    with pytest.raises(InputError) as caught:
+        sass.assemble(f"NOP\n  {code} NOP", ARCH, name="k.sass")
+    assert str(caught.value) == (
+        f"k.sass:2: {code!r} is no control code; write B012345:R0:W0:Y:S00 with '-' for scoreboards that are not waited for or"
+        f" set, and for no yield\n    {code} NOP"
+    )
 
 
 def test_branches_to_labels() -> None:
@@ -82,8 +144,8 @@ def test_branches_to_labels() -> None:
 def test_errors_of_a_listing_name_the_line() -> None:
     with pytest.raises(InputError, match=r"^k.sass:2: the label 'a' stands twice\n    a: EXIT$"):
         sass.assemble("a: NOP\na: EXIT", ARCH, name="k.sass")
-    with pytest.raises(InputError, match=r"^k.sass:1: 'BRA nowhere': no form of BRA of sm_90a reads like this"):
-        sass.assemble("BRA nowhere", ARCH, name="k.sass")
+    with pytest.raises(InputError, match=r"^k.sass:2: 'BRA lop': there is no label 'lop'; near it: loop\n    BRA lop$"):
+        sass.assemble("loop: NOP\nBRA lop", ARCH, name="k.sass")
 
 
 def test_unknown_words_show_their_bits_and_spare_the_neighbours() -> None:
