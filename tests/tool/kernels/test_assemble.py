@@ -3,7 +3,7 @@
 import pytest
 
 from warpsmith.kernels import gemm, rms_norm
-from warpsmith.kernels.attention import ampere, hopper
+from warpsmith.kernels.attention import ampere, hopper, hopper_packed
 from warpsmith.toolchain import compile_ptx
 
 
@@ -18,6 +18,9 @@ def configurations():
         yield hopper, hopper.Config(2, 1000, 64, dtype, causal, consumers=3)
         yield hopper, hopper.Config(4, 1000, 192, dtype, causal=False, keys=112)
         yield hopper, hopper.Config(4, 1000, 256, dtype, causal=True, keys=80)
+        for dim, how in ((64, {}), (64, {"consumers": 3}), (128, {}), (256, {"keys": 80}), (128, {"consumers": 3, "keys": 80})):
+            for causal in (False, True):
+                yield hopper_packed, hopper.Config(4, 1, dim, dtype, causal, packed=1, **how)
         for dim, value_dim in ((96, 0), (192, 128), (256, 0), (64, 256), (32, 16)):
             yield hopper, hopper.choose(4, 1000, dim, dtype, causal=True, value_dim=value_dim)
         yield hopper, hopper.Config(4, 1000, 128, dtype, True, consumers=3, keys=80, window=300, kv_heads=2, soft_cap=30.0)

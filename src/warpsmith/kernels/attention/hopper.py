@@ -22,7 +22,7 @@ Barriers, all in shared memory; every role keeps its own stage and phase:
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpsmith import Tile, kernel, ptx, reg, smem
 from warpsmith.base.errors import InputError
@@ -36,7 +36,10 @@ from warpsmith.kernels.attention.hopper_store import finish_stores, store_item
 from warpsmith.specs import Layout
 from warpsmith.types import f32, from_name, u32
 
-__all__ = ["Config", "build", "check", "choose"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Config", "build", "check", "choose", "roles"]
 
 
 def _initialise(c: Config, at: SharedMap, base: Any, thread: Any) -> None:
@@ -91,6 +94,28 @@ def _consumer(me: Consumer, item: Item, o: Any, lse_address: Any) -> None:
     finish_stores(me)
 
 
+def roles(
+    c: Config, at: SharedMap, new_item: Callable[[], Item], inputs: tuple[Any, Any, Any], outputs: tuple[Any, Any]
+) -> None:
+    """The kernel's body: barriers, then producer and consumers, each with the registers of its own items."""
+    base = smem.base()
+    thread, group = reg.scalar(u32), reg.scalar(u32)
+    ptx.inst.mov.u32(thread, ptx.special.tid.x())
+    ptx.inst.shr.u32(group, thread, 7)
+    few, many = REGISTERS[c.consumers]
+    _initialise(c, at, base, thread)
+    with ptx.if_(group == c.consumers):
+        ptx.setmaxnreg(few, inc=False)
+        with ptx.if_(thread == 128 * c.consumers), ptx.scope():
+            producer(c, at, base, new_item, inputs)
+    with ptx.else_():
+        ptx.setmaxnreg(many, inc=True)
+        o, lse = outputs
+        (lse_address,) = ptx.global_ptrs(lse)
+        with ptx.scope():
+            _consumer(Consumer(c, at, base, group, thread), new_item(), o, lse_address)
+
+
 @cache
 def build(config: Config) -> Any:
     """Return the kernel for `config`: (q, k, v) → (o, lse).
@@ -101,13 +126,14 @@ def build(config: Config) -> Any:
     """
     c = config
     check(c)
+    if c.packed:
+        raise InputError("attention: packed sequences are for hopper_packed.build")
     at = SharedMap(c)
     dtype = from_name(c.dtype)
     rows_tile = Tile(c.heads, c.sequence, c.dim, dtype, Layout.TMA_128B, tma_box=(1, ROWS, STRIPE), tma_rank=3)
     keys_tile = Tile(c.key_heads, c.key_count, c.dim, dtype, Layout.TMA_128B, tma_box=(1, c.keys, STRIPE), tma_rank=3)
     values_tile = Tile(c.key_heads, c.key_count, c.width, dtype, Layout.TMA_128B, tma_box=(1, c.keys, STRIPE), tma_rank=3)
     output_tile = Tile(c.heads, c.sequence, c.width, dtype, Layout.TMA_128B, tma_box=(1, ROWS, STRIPE), tma_rank=3)
-    few, many = REGISTERS[c.consumers]
 
     @kernel(
         arch="sm_90a",
@@ -121,19 +147,6 @@ def build(config: Config) -> Any:
     )
     def attention_forward(q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:
         declare_table(c)
-        base = smem.base()
-        thread, group = reg.scalar(u32), reg.scalar(u32)
-        ptx.inst.mov.u32(thread, ptx.special.tid.x())
-        ptx.inst.shr.u32(group, thread, 7)
-        _initialise(c, at, base, thread)
-        with ptx.if_(group == c.consumers):
-            ptx.setmaxnreg(few, inc=False)
-            with ptx.if_(thread == 128 * c.consumers), ptx.scope():
-                producer(c, at, base, q, k, v)
-        with ptx.else_():
-            ptx.setmaxnreg(many, inc=True)
-            (lse_address,) = ptx.global_ptrs(lse)
-            with ptx.scope():
-                _consumer(Consumer(c, at, base, group, thread), Item(c), o, lse_address)
+        roles(c, at, lambda: Item(c), (q, k, v), (o, lse))
 
     return attention_forward

@@ -34,6 +34,8 @@ class Config(Problem):
     """A causal query sees its own key and this many before it; 0 for all."""
     value_dim: int = 0
     """Numbers of a row of V and of the output; 0 for as many as of Q and K."""
+    packed: int = 0
+    """1: sequences of any lengths, one behind the other (`hopper_packed`); `sequence` and `kv_sequence` say nothing then."""
     soft_cap: float = 0.0
     """Scores become cap · tanh(score / cap), by `tanh.approx`; 0 for none."""
     consumers: int = 2
@@ -117,8 +119,8 @@ class Config(Problem):
     def masked_tiles(self) -> int:
         """How many of the first tiles a consumer visits need the mask test."""
         if not self.causal:
-            return 1 if self.key_count % self.keys else 0
-        places = {(ROWS * m + self.ahead) % self.keys for m in range(self.keys)}
+            return 1 if self.packed or self.key_count % self.keys else 0
+        places = range(self.keys) if self.packed else {(ROWS * m + self.ahead) % self.keys for m in range(self.keys)}
         return max((place + ROWS - 1) // self.keys - (place + 1) // self.keys + 1 for place in places)
 
     def seen(self, first_row: int, rows: int) -> tuple[int, int]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
-from warpsmith.kernels.attention.hopper_config import ROWS
+from warpsmith.kernels.attention.hopper_config import ROWS, STRIPE
 from warpsmith.kernels.attention.hopper_schedule import END, LARGEST, table
 from warpsmith.types import pred, s32, u32, u64
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from warpsmith.kernels.attention.hopper_config import Config
+    from warpsmith.kernels.attention.hopper_consumer import Consumer
 
 __all__ = ["Item", "declare_table"]
 
@@ -22,6 +26,12 @@ class Item:
 
     def __init__(self, c: Config) -> None:
         self.c = c
+        self.key_count: Any = c.key_count
+        """Keys of the sequence: a number, or a register where sequences differ."""
+        self.row_count: Any = c.sequence
+        """Rows that `output_row` may reach."""
+        self.blind = c.causal and c.ahead < 0
+        """A row may see no key."""
         self.head, self.first_row, self.key_head = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
         self.low, self.tiles = reg.scalar(u32), reg.scalar(u32)
         """First key tile of the item, and the one behind its last."""
@@ -78,11 +88,14 @@ class Item:
         c = self.c
         if not c.causal:
             ptx.inst.mov.u32(low, 0)
-            ptx.inst.mov.u32(last, -(-c.key_count // c.keys))
+            if c.packed:
+                ptx.inst.mov.u32(last, self.tiles)
+            else:
+                ptx.inst.mov.u32(last, -(-c.key_count // c.keys))
             return
         end = reg.scalar(s32)
         ptx.inst.add.s32(end, first_row, rows + c.ahead)
-        ptx.inst.min.s32(end, end, c.key_count)
+        ptx.inst.min.s32(end, end, self.key_count)
         ptx.inst.max.s32(end, end, 1)
         ptx.inst.add.s32(end, end, c.keys - 1)
         ptx.inst.div.u32(last, end, c.keys)
@@ -102,6 +115,40 @@ class Item:
         ptx.inst.mad.lo.u32(row, consumer, ROWS, self.first_row)
         self._span(low, last, row, ROWS)
         return low, last
+
+    def query_row(self, row: int) -> Any:
+        """Return the row of Q's tensor map that is row `row` of the item; a fresh register."""
+        return self.first_row + row
+
+    def query_place(self, stripe: int, row: Any) -> tuple[Any, Any, Any]:
+        """Coordinates of a stripe of Q or O in its tensor map, at a row of that."""
+        return (stripe * STRIPE, row, self.head)
+
+    def key_place(self, stripe: int, key: Any) -> tuple[Any, Any, Any]:
+        """Coordinates of a stripe of K or V; `key` counts from the sequence's first."""
+        return (stripe * STRIPE, key, self.key_head)
+
+    def output_row(self, consumer: Any) -> Any:
+        """Return the first row of a consumer, in what `row_count` counts; a fresh register."""
+        first = reg.scalar(u32)
+        ptx.inst.mad.lo.u32(first, consumer, ROWS, self.first_row)
+        return first
+
+    def output_place(self, first: Any) -> Any:
+        """Return the row of O's tensor map that is row `first` of `output_row`."""
+        return first
+
+    def write_lse_index(self, index: Any, row: Any) -> None:
+        """Write which number of the log-sum-exp belongs to a row."""
+        ptx.inst.mad.lo.u32(index, self.head, self.c.sequence, row)
+
+    def store_part(self, me: Consumer, first: Any) -> None:
+        """Store the rows of a consumer whose 64 are not all there; not needed where the tensor map ends with them."""
+
+    def whole(self, first: Any) -> AbstractContextManager[Any]:
+        """Return the block that stores all 64 rows of a consumer, if they are there."""
+        del first
+        return nullcontext()
 
     def column_before(self, tiles: Any) -> Any:
         """First key of the last of the first `tiles` tiles; a fresh register."""

@@ -26,14 +26,14 @@ def limits(consumer: Consumer, item: Item) -> tuple[Any, Any, Any]:
         ptx.inst.max.s32(last_start, last_start, 0)
     for half in range(2):
         if not c.causal:
-            ptx.inst.mov.u32(ends[half], c.key_count)
+            ptx.inst.mov.u32(ends[half], item.key_count)
             continue
         first, place = reg.scalar(u32), reg.scalar(s32)
         ptx.inst.mad.lo.u32(first, consumer.index, ROWS, item.first_row)
         ptx.inst.add.u32(first, first, consumer.row)
         ptx.inst.add.s32(place, first, 8 * half + 1 + c.ahead)
         ptx.inst.max.s32(place, place, 0)
-        ptx.inst.min.u32(ends[half], place, c.key_count)
+        ptx.inst.min.u32(ends[half], place, item.key_count)
         if c.window:
             ptx.inst.add.s32(place, first, 8 * half + c.ahead - c.window)
             ptx.inst.max.s32(starts[half], place, 0)

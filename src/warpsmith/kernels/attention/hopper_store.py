@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
-from warpsmith.kernels.attention.hopper_config import ROWS, STRIPE
+from warpsmith.kernels.attention.hopper_config import ROWS
 from warpsmith.kernels.attention.softmax import pack_probabilities, quad_reduce
 from warpsmith.types import b32, b64, f32, pred, u32
 
@@ -20,13 +20,12 @@ __all__ = ["finish_stores", "store_item"]
 def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
     """Normalise, stage the output in shared memory (this consumer's Q, or bytes of its own), store it by TMA; store the LSE."""
     c, at = me.c, me.at
-    first = reg.scalar(u32)
-    ptx.inst.mad.lo.u32(first, me.index, ROWS, item.first_row)
+    first = item.output_row(me.index)
     inverse = reg.array(f32, 2)
     for half in range(2):
         quad_reduce(me.state.total[half], "add")
         ptx.inst.rcp.approx.ftz.f32(inverse[half], me.state.total[half])
-        if c.causal and c.ahead < 0:
+        if item.blind:
             nothing = reg.scalar(pred)
             ptx.inst.setp.eq.f32(nothing, me.state.total[half], 0.0)
             ptx.inst.selp.f32(inverse[half], 0.0, inverse[half], nothing)
@@ -50,11 +49,14 @@ def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
         ptx.inst.stmatrix.sync.aligned.m8n8.x4.shared.b16(ptx.addr(to, stripe * ROWS * 128), words)
     ptx.fence.proxy_async_shared_cta()
     ptx.bar.sync(me_barrier, 128)
+    item.store_part(me, first)
     with ptx.if_(leader):
-        for s in range(c.value_stripes):
-            ptx.cp.async_.bulk.tensor_3d.store(
-                dst=o.tma_desc(), src=me.o_base + (at.o + s * ROWS * 128), coord=(s * STRIPE, first, item.head)
-            )
+        with item.whole(first):
+            place = item.output_place(first)
+            for s in range(c.value_stripes):
+                ptx.cp.async_.bulk.tensor_3d.store(
+                    dst=o.tma_desc(), src=me.o_base + (at.o + s * ROWS * 128), coord=item.query_place(s, place)
+                )
         ptx.cp.async_.bulk.commit_group()
         if not c.staged:
             ptx.cp.async_.bulk.wait_group(0, read=True)
@@ -92,13 +94,13 @@ def _store_lse(me: Consumer, item: Item, first: Any, half: int, lse: Any) -> Non
     ptx.inst.add.u32(row, row, 8 * half)
     writes, owner = reg.scalar(pred), reg.scalar(pred)
     ptx.inst.setp.eq.u32(owner, me.column, 0)
-    ptx.inst.setp.lt.and_.u32(writes, row, c.sequence, owner)
+    ptx.inst.setp.lt.and_.u32(writes, row, item.row_count, owner)
     value, top = reg.scalar(f32), reg.scalar(f32)
     ptx.inst.lg2.approx.ftz.f32(value, me.state.total[half])
     ptx.inst.mul.rn.f32(top, me.state.maximum[half], c.exponent_scale)
     ptx.inst.add.rn.f32(value, value, top)
     ptx.inst.mul.rn.f32(value, value, math.log(2))
     index, to = reg.scalar(u32), reg.scalar(b64)
-    ptx.inst.mad.lo.u32(index, item.head, c.sequence, row)
+    item.write_lse_index(index, row)
     ptx.inst.mad.wide.u32(to, index, 4, lse)
     ptx.inst.st.global_.f32(ptx.addr(to), value, pred=writes)
