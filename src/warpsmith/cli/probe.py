@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -13,9 +15,13 @@ from warpsmith.assembly.sass.probe.compare import compare_tables
 from warpsmith.assembly.sass.probe.explore import Exploration, explore
 from warpsmith.assembly.sass.probe.oracle import Oracle
 from warpsmith.assembly.sass.probe.publish import publish
-from warpsmith.assembly.sass.table import FOLDER, load_table
+from warpsmith.assembly.sass.table import FOLDER, load_table, parse_table
 from warpsmith.base.errors import InputError
 from warpsmith.cli.output import json_option, print_json
+from warpsmith.toolchain.find import tool_at
+
+if TYPE_CHECKING:
+    from warpsmith.assembly.sass.table import Table
 
 __all__ = ["command"]
 
@@ -32,6 +38,10 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option("--inherit", help="Leave out the rows that are the same in this table of the folder.")
 @click.option("--seeds-only", is_flag=True, help="Learn the classes of the seeds alone, not those that flipped bits lead to.")
 @click.option(
+    "--since", type=_FOLDER, help="Folder with the table of an earlier nvdisasm: learn what no longer holds, list what differs."
+)
+@click.option("--nvdisasm", "program", type=_FILE, help="Ask this nvdisasm, not the one that `doctor` names.")
+@click.option(
     "--diff", "other", type=_FOLDER, help="Compare the architecture's table in this folder with the one in --out, and stop."
 )
 @json_option
@@ -43,19 +53,25 @@ def command(
     resume: bool,
     inherit: str | None,
     seeds_only: bool,
+    since: Path | None,
+    program: Path | None,
     other: Path | None,
     as_json: bool,
 ) -> int:
     """Derive the table of an architecture from what nvdisasm prints.
 
     SEEDS are files of 16-byte instruction words, such as the `.text` of kernels; without any, the words that the
-    package's own table was learned from are used.
+    package's own table, or that of --since, was learned from are used.
     """
+    tool = None if program is None else tool_at("nvdisasm", program)
     if word is not None:
-        return _look(arch, word, as_json)
+        return _look(Oracle(arch, tool), word, as_json)
     if other is not None:
-        return _compare(arch, other, out, as_json)
-    words = [w for path in seeds for w in _read(path)] or _known(arch)
+        return _compare(load_table(arch, other), load_table(arch, out), None, as_json)
+    if since is not None and inherit is not None:
+        raise InputError("--since and --inherit name two tables to start from; write one of them")
+    old = None if since is None else load_table(arch, since)
+    words = [w for path in seeds for w in _read(path)] or _known(old or load_table(arch, FOLDER))
     out.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=True)
     columns = (
@@ -68,9 +84,14 @@ def command(
         task = bar.add_task("seeds", total=None)
         tell = lambda what, done, total: bar.update(task, description=what, completed=done, total=total)  # noqa: E731
         log = publish(
-            arch, words, out, out / f"{arch}.probe.jsonl", resume=resume, inherit=inherit, wander=not seeds_only, tell=tell
-        )
-    table = load_table(arch, out)
+            arch, words, out, out / f"{arch}.probe.jsonl", resume=resume, inherit=inherit, since=old.rows if old else (),
+            tool=tool, wander=not seeds_only, tell=tell,
+        )  # fmt: skip
+    table = parse_table(arch, out)
+    if old is not None:
+        for line in log:
+            print(line, file=sys.stderr)
+        return _compare(old, table, Oracle(arch, tool), as_json)
     if as_json:
         print_json({"arch": arch, "table": str(out / f"{table.arch}.tsv"), "rows": len(table.rows), "unexplained": log})
     else:
@@ -87,15 +108,25 @@ def _read(path: Path) -> list[int]:
     return [int.from_bytes(data[at : at + 16], "little") for at in range(0, len(data), 16)]
 
 
-def _known(arch: str) -> list[int]:
-    return [int(r.notes[k], 0) | NO_CONTROL for r in load_table(arch, FOLDER).rows for k in ("seed", "default")]
+def _known(table: Table) -> list[int]:
+    return [int(r.notes[k], 0) | NO_CONTROL for r in table.rows for k in ("seed", "default")]
 
 
-def _compare(arch: str, old: Path, new: Path, as_json: bool) -> int:
-    found = compare_tables(load_table(arch, old), load_table(arch, new))
+def _compare(old: Table, new: Table, oracle: Oracle | None, as_json: bool) -> int:
+    found = compare_tables(old, new, oracle)
     if as_json:
         print_json(
-            [{"kind": d.kind, "class": d.name, "word": f"{d.word:#x}", "before": d.before, "after": d.after} for d in found]
+            [
+                {
+                    "kind": d.kind,
+                    "class": d.name,
+                    "word": f"{d.word:#x}",
+                    "before": d.before,
+                    "after": d.after,
+                    "words": d.words,
+                }
+                for d in found
+            ]
         )
     else:
         for d in found:
@@ -104,14 +135,14 @@ def _compare(arch: str, old: Path, new: Path, as_json: bool) -> int:
     return 0
 
 
-def _look(arch: str, word: str, as_json: bool) -> int:
+def _look(oracle: Oracle, word: str, as_json: bool) -> int:
     try:
         value = int(word, 16)
     except ValueError as error:
         raise InputError(f"--word {word!r} is no hexadecimal number") from error
     if value >> 128:
         raise InputError(f"--word {word!r} has more than 128 bits")
-    found = explore(Oracle(arch), value)
+    found = explore(oracle, value)
     if as_json:
         print_json(_plain(found))
         return 0

@@ -15,10 +15,10 @@ from typing import Literal, final
 
 from warpsmith.base.errors import ToolError
 
-__all__ = ["PACKAGES", "TOOLS", "Origin", "Tool", "ToolName", "find_tool", "places", "require_tool"]
+__all__ = ["PACKAGES", "TOOLS", "Origin", "Tool", "ToolName", "find_tool", "places", "require_tool", "tool_at"]
 
 ToolName = Literal["ptxas", "nvdisasm"]
-Origin = Literal["package", "PATH", "CUDA_HOME"]
+Origin = Literal["package", "PATH", "CUDA_HOME", "option"]
 
 TOOLS: tuple[ToolName, ...] = ("ptxas", "nvdisasm")
 PACKAGES: dict[ToolName, str] = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
@@ -79,6 +79,13 @@ def find_tool(name: ToolName) -> Tool | None:
             if found := shutil.which(name + SUFFIX, path=str(folder)):
                 return Tool(name, Path(found), place.origin)
     return None
+
+
+def tool_at(name: ToolName, path: Path) -> Tool:
+    """Return the tool that a path names; raise `ToolError` where no program lies there."""
+    if not shutil.which(str(path.resolve())):
+        raise ToolError(f"{path} is no program; name the file of {name} itself")
+    return Tool(name, path.resolve(), "option")
 
 
 def require_tool(name: ToolName) -> Tool:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from command_line import Run
 from warpsmith.assembly.sass.control import NO_CONTROL
+from warpsmith.assembly.sass.table import FOLDER
 
 SHIFT = 0x078E00FF00000002007C7824 | NO_CONTROL  # IMAD.SHL.U32 R124, R0, 0x2, RZ
 
@@ -25,3 +26,26 @@ def test_the_command_makes_a_table_and_compares(run: Run, tmp_path: Path) -> Non
     assert run("probe", "--arch", "sm_90a", "--diff", "a", "--out", "a").out == "0 differences\n"
     (tmp_path / "odd.bin").write_bytes(bytes(17))
     assert run("probe", "odd.bin", "--arch", "sm_90a").err == "warpsmith: error: odd.bin: 17 bytes are not whole words of 16\n"
+
+
+def test_the_command_compares_tables(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    lines = (FOLDER / "sm_90a.tsv").read_text().splitlines(keepends=True)
+    kept = [line for line in lines if line.startswith(("#", "%", "@", "nop_\t", "exit_\t", "s2r_\t"))]
+    (tmp_path / "a/sm_90a.tsv").write_text("".join(kept))
+    other = "".join(line for line in kept if not line.startswith("nop_")).replace("exit_\t", "leave_\t")
+    (tmp_path / "b/sm_90a.tsv").write_text(other.replace("=SR_TID.X", "=SR_TIDX").replace(".KEEPREFCOUNT;", ";"))
+    done = run("probe", "--arch", "sm_90a", "--diff", "a", "--out", "b")
+    assert done.status == 0
+    *found, total = done.out.splitlines()
+    assert total == f"{len(found)} differences"
+    short = [line.partition("  0x")[0] + line[line.index("  ", line.index("  0x") + 2) :] for line in found]
+    assert short == [
+        "changed  leave_  @P0 EXIT.KEEPREFCOUNT P1  ->  @P0 EXIT P1",
+        "changed  s2r_  S2R R0, SR_TID.X  ->  S2R R0, SR_TIDX",
+        "lost     nop_  @P0 NOP  ->  -  (16 words)",
+        "renamed  exit_ -> leave_  @P0 EXIT P0  ->  @P0 EXIT P0  (18 words)",
+    ]
+    same = run("probe", "--arch", "sm_90a", "--diff", "a", "--out", "a")
+    assert same.out == "0 differences\n"

@@ -27,9 +27,13 @@ _REUSE = 7 << 122
 _HIGH = 7 << 125
 
 
-@cache
 def tools_of(arch: str, folder: Path) -> tuple[Decoder, Encoder]:
     """Return the decoder and encoder of an architecture, made once."""
+    return _tools(arch, folder if folder.is_absolute() else folder.absolute())
+
+
+@cache
+def _tools(arch: str, folder: Path) -> tuple[Decoder, Encoder]:
     decoder = Decoder(load_table(arch, folder))
     return decoder, Encoder(decoder.table, decoder)
 

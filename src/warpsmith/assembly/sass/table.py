@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from warpsmith.assembly.sass.table_text import Shared
 
-__all__ = ["FOLDER", "Table", "check_row", "load_table", "parse_table", "table_names"]
+__all__ = ["FOLDER", "Table", "check_row", "load_table", "parse_table", "table_files", "table_names"]
 
 FOLDER = Path(__file__).with_name("tables")
 """The tables that come with the package: `<architecture>.tsv`, or the same compressed as `.tsv.xz`."""
@@ -60,16 +60,34 @@ def _file(folder: Path, name: str) -> Path | None:
     return next((p for p in (folder / f"{name}.tsv", folder / f"{name}.tsv.xz") if p.exists()), None)
 
 
-@cache
 def load_table(arch: str, folder: Path = FOLDER) -> Table:
-    """Return the table of an architecture; `sm_90` and `sm_90a` share one.
+    """Return the table of an architecture, read once; `sm_90` and `sm_90a` share one.
 
     Raises `CapabilityError` where the folder has none, `DeclarationError` for a file that contradicts the legend.
     """
+    return _load(_name(arch, folder), folder.absolute())
+
+
+@cache
+def _load(name: str, folder: Path) -> Table:
+    return parse_table(name, folder)
+
+
+def table_files(arch: str, folder: Path = FOLDER) -> list[Path]:
+    """Return the files that make up the table of an architecture: its own, then those it inherits from."""
+    out: list[Path] = []
+    name: str | None = _name(arch, folder)
+    while name and (path := _file(folder, name)) and path not in out:
+        out.append(path)
+        name = next((line.split()[1] for line in _text(path).splitlines() if line.startswith("inherit ")), None)
+    return out
+
+
+def _name(arch: str, folder: Path) -> str:
     parsed = parse_arch(arch)
     for name in (arch, f"sm_{parsed.number}a", f"sm_{parsed.number}"):
         if _file(folder, name):
-            return parse_table(name, folder)
+            return name
     have = sorted(p.name.partition(".")[0] for p in folder.glob("sm_*.tsv*"))
     raise CapabilityError(f"there is no SASS table for {arch}; tables in {folder.name}: {', '.join(have) or 'none'}")
 
@@ -95,11 +113,14 @@ def _rows(name: str, folder: Path, seen: tuple[str, ...]) -> list[Row]:
         raise DeclarationError(
             f"table {seen[-1] if seen else name} inherits from {name}, which is {'itself' if path else 'not there'}"
         )
+    return _read(_text(path).splitlines(), path, folder, (*seen, name))
+
+
+def _text(path: Path) -> str:
     try:
-        text = lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else path.read_text(encoding="utf-8")
+        return lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else path.read_text(encoding="utf-8")
     except (OSError, lzma.LZMAError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: the table cannot be read: {error}") from error
-    return _read(text.splitlines(), path, folder, (*seen, name))
 
 
 def _read(lines: Iterable[str], path: Path, folder: Path, seen: tuple[str, ...]) -> list[Row]:

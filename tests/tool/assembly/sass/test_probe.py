@@ -36,6 +36,17 @@ def test_words_that_are_silently_left_out_are_none(oracle: Oracle) -> None:
     assert oracle.texts([0x218 | NO_CONTROL, NOP])[1] == (16, "NOP")
 
 
+def test_the_blank_before_the_semicolon_is_no_part_of_a_text(oracle: Oracle) -> None:
+    """With stall 0 and yield there is none, but with ERRBAR; that of an infinity is its own."""
+    infinity = 0x0000000000000000_7F80000001007421 | NO_CONTROL
+    quiet = 7 << 110 | 7 << 113
+    issue = 0x1F << 105
+    error = 0x79AB | NO_CONTROL
+    words = [w for word in (NOP, infinity, error) for w in (word, word & ~issue | quiet)]
+    expected = ["NOP", "NOP", "FADD R0, R1, +INF ", "FADD R0, R1, +INF ", "ERRBAR", "ERRBAR"]
+    assert [t and t[1] for t in oracle.texts(words)] == expected
+
+
 def test_the_class_is_told(oracle: Oracle) -> None:
     assert [c and c[0] for c in oracle.classes([NOP, SHIFT, 0xFFF | NO_CONTROL])] == ["nop_", "imad__RsIR_RIR", None]
 

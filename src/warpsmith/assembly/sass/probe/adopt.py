@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from warpsmith.assembly.sass.probe.requests import Asking
     from warpsmith.assembly.sass.row import Row
 
-__all__ = ["holds"]
+__all__ = ["entries", "holds"]
 
 _SAMPLES = 96
 
@@ -32,7 +32,7 @@ def holds(rows: Sequence[Row]) -> Asking[int]:
     draw = random.Random(rows[0].name)
     for row in rows:
         base = plain(int(row.notes["default"], 0))
-        near = [base, *(base ^ 1 << b for b in FLIPPED), *_entries(row, base)]
+        near = [base, *(base ^ 1 << b for b in FLIPPED), *entries(row, base)]
         words += near
         strict += [True] * len(near)
         mixed = [_mixed(row, base, draw) for _ in range(_SAMPLES)]
@@ -54,7 +54,7 @@ def holds(rows: Sequence[Row]) -> Asking[int]:
     return len(words)
 
 
-def _entries(row: Row, base: int) -> list[int]:
+def entries(row: Row, base: int) -> list[int]:
     """Return words that use every entry of every table, and the extremes of every field."""
     out: list[int] = []
     for piece in row.pieces:

@@ -1,4 +1,4 @@
-"""Choose a word to study: one that shows as many operands as it can, all numbers ordinary and different."""
+"""Choose a word to study: one that shows as many operands as it can, all numbers ordinary and different, nothing invalid."""
 
 from __future__ import annotations
 
@@ -40,13 +40,17 @@ def enrich(s: Subject) -> Asking[bool]:
 
 
 def find_fields(s: Subject) -> None:
-    """Group the bits whose inversion changes one number, always the same, into fields."""
+    """Group the bits whose inversion changes one number, always the same, into fields.
+
+    A number that stands twice is one field only where both read alike; `[R17+UR4], desc[UR5]`, of one number, is none.
+    """
     at: dict[tuple[int, ...], dict[int, str]] = {}
     for bit, effect in s.single.items():
         if (
             effect
             and bit < 105
             and all(e - b == len(t) == 1 and kind_of(t[0]) == kind_of(s.tokens[b]) != "" for b, e, t in effect)
+            and len({(s.tokens[b], t) for b, _, t in effect}) == 1
         ):
             at.setdefault(tuple(b for b, _, _ in effect), {})[bit] = effect[0][2][0]
     spare = {bit for bit, effect in s.single.items() if effect is None}
@@ -59,7 +63,7 @@ def find_fields(s: Subject) -> None:
 
 def _improve(s: Subject) -> Asking[bool]:
     """Try single changes of the base and all of them together; take the best legal word."""
-    changes = [*_reveal(s), *_distinct(s)]
+    changes = [*_reveal(s), *_distinct(s), *_repair(s)]
     if not changes:
         return False
     words = [s.base ^ c for c in changes]
@@ -77,15 +81,35 @@ def _improve(s: Subject) -> Asking[bool]:
     for i, (word, tokens, ours) in enumerate(zip(words, found, same, strict=True)):
         if tokens is not None and ours and word != s.base:
             numbers = sum(1 for t in tokens if kind_of(t))
-            if numbers >= size and (i < 3 or numbers > size or _ordinary(tokens) > _ordinary(s.tokens)):
-                good.append((numbers * 64 + _ordinary(tokens), -i, word))
+            better = numbers > size or _ordinary(tokens) > _ordinary(s.tokens) or _strange(tokens) < _strange(s.tokens)
+            if numbers >= size and (i < 3 or better):
+                good.append((_worth(tokens), -i, word))
     if not good:
         return False
     best = max(good)
-    if best[0] <= size * 64 + _ordinary(s.tokens):
+    if best[0] <= _worth(s.tokens):
         return False
     s.base = best[2]
     return (yield from s.settle())
+
+
+def _worth(tokens: tuple[str, ...]) -> int:
+    """Return how good a text is to study: numbers count most, then what is invalid, then how many numbers are ordinary."""
+    return (64 * sum(1 for t in tokens if kind_of(t)) - 16 * _strange(tokens)) + _ordinary(tokens)
+
+
+def _strange(tokens: tuple[str, ...]) -> int:
+    """Count the tokens that the disassembler prints for undefined values: what it does beside them may be undefined, too."""
+    return sum(1 for t in tokens if "INVALID" in t or "?" in t)
+
+
+def _repair(s: Subject) -> list[int]:
+    """Return changes that make an invalid modifier a valid one."""
+    return [
+        1 << bit
+        for bit, effect in s.single.items()
+        if effect and bit < 105 and any(_strange(t) < _strange(s.tokens[b:e]) for b, e, t in effect)
+    ]
 
 
 def _ordinary(tokens: tuple[str, ...]) -> int:

@@ -21,12 +21,13 @@ from warpsmith.assembly.sass.probe.moves import (
 )
 from warpsmith.assembly.sass.probe.pairs import Interplay, study_pairs
 from warpsmith.assembly.sass.probe.parts import Choice, Part, enumerate_parts, word_of
+from warpsmith.assembly.sass.probe.reshape import reshaped
 from warpsmith.assembly.sass.probe.sites import find_sites, overlap, sort_sites
 from warpsmith.assembly.sass.probe.subject import FLIPPED, Subject
 from warpsmith.assembly.sass.row import scatter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from warpsmith.assembly.sass.probe.requests import Asking
     from warpsmith.assembly.sass.row import Field, Row
@@ -90,7 +91,16 @@ def learn_form(start: Start) -> Asking[Study]:
             break
         s.fields = [f for i, f in enumerate(s.fields) if i not in small]
         values = yield from _settle_fields(s, nots, out)
-    parts, ignored = _parts(s, moves, interplay, start, nots, out)
+    apart: dict[int, int] = {}
+    known, logged = len(nots), len(out.log)
+    while True:  # each round but the last sets a bit apart
+        del nots[known:], out.log[logged:]
+        parts, ignored = _parts(s, moves, interplay, start, nots, out, apart)
+        yield from enumerate_parts(s, parts)
+        found = yield from reshaped(s, parts)
+        if found is None:
+            break
+        apart[found[0]] = found[1]
     row = yield from _tables(s, parts, nots, ignored, out)
     out.row = row
     out.others = s.others
@@ -157,14 +167,22 @@ def _mask(found: Field) -> int:
 
 
 def _parts(
-    s: Subject, moves: Sequence[Move], interplay: Interplay, start: Start, nots: list[tuple[int, int]], out: Study
+    s: Subject,
+    moves: Sequence[Move],
+    interplay: Interplay,
+    start: Start,
+    nots: list[tuple[int, int]],
+    out: Study,
+    apart: Mapping[int, int],
 ) -> tuple[list[Part], int]:
-    """Group the moves that act together; set apart what makes a form of its own."""
+    """Group the moves that act together; set apart what makes a form of its own, and the bits of `apart` (-> a word of the
+    form)."""
     links: dict[int, set[int]] = {k: set() for k in range(len(moves))}
     for i, j in interplay.edges:
         links[i].add(j)
         links[j].add(i)
-    gone: set[int] = set()
+    out.more = [Start(s.name, word, start.fixed | 1 << bit, start.nots) for bit, word in apart.items()]
+    gone = {k for k, m in enumerate(moves) if m.bit in apart}
 
     def split(k: int) -> None:
         m = moves[k]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, final
 
@@ -98,15 +99,21 @@ def _adopt(oracle: Oracle, parent: Sequence[Row], store: Store, out: Learned, te
     classes: dict[str, list[Row]] = {}
     for row in parent:
         classes.setdefault(row.name, []).append(row)
-    names = [n for n in classes if n not in store.adopted]
+    digests = {n: _digest(rows) for n, rows in classes.items()}
+    names = [n for n in classes if (n, digests[n]) not in store.adopted]
     for at in range(0, len(names), 2 * _TOGETHER):
         tell("inherited classes", at, len(names))
         for name, tried in serve(oracle, {n: holds(classes[n]) for n in names[at : at + 2 * _TOGETHER]}).items():
-            store.adopt(name, tried)
+            store.adopt(name, digests[name], tried)
     for name, rows in classes.items():
-        if tried := store.adopted[name]:
+        if tried := store.adopted[name, digests[name]]:
             out.rows[name] = [replace(r, notes={**r.notes, "probes": str(tried)}) for r in rows]
             out.probes += tried
+
+
+def _digest(rows: Sequence[Row]) -> str:
+    """Return what changes with anything in the rows but their provenance."""
+    return f"{zlib.crc32(repr([replace(r, notes={'default': r.notes['default']}) for r in rows]).encode()):08x}"
 
 
 def _group(oracle: Oracle, words: Sequence[int], out: Learned) -> None:

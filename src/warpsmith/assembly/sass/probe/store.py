@@ -22,8 +22,8 @@ class Store:
     def __init__(self, path: Path, header: str, *, resume: bool) -> None:
         self.path = path
         self.studies: dict[Start, Study] = {}
-        self.adopted: dict[str, int] = {}
-        """Class of another architecture -> words on which its forms hold here; 0 if they do not."""
+        self.adopted: dict[tuple[str, str], int] = {}
+        """Class of another architecture and digest of its rows -> words on which its forms hold here; 0 if they do not."""
         if resume and path.exists():
             self._read(header)
         else:
@@ -35,11 +35,11 @@ class Store:
         with self.path.open("a") as file:
             file.write(json.dumps(_plain(start, study)) + "\n")
 
-    def adopt(self, name: str, tried: int) -> None:
-        """Keep what checking an inherited class gave."""
-        self.adopted[name] = tried
+    def adopt(self, name: str, rows: str, tried: int) -> None:
+        """Keep what checking an inherited class, whose rows have this digest, gave."""
+        self.adopted[name, rows] = tried
         with self.path.open("a") as file:
-            file.write(json.dumps({"adopted": name, "tried": tried}) + "\n")
+            file.write(json.dumps({"adopted": name, "rows": rows, "tried": tried}) + "\n")
 
     def _read(self, header: str) -> None:
         lines = self.path.read_text().splitlines()
@@ -51,7 +51,7 @@ class Store:
                 )
             for record in records[1:]:
                 if "adopted" in record:
-                    self.adopted[record["adopted"]] = record["tried"]
+                    self.adopted[record["adopted"], record["rows"]] = record["tried"]
                     continue
                 start, study = _study(record)
                 self.studies[start] = study
