@@ -50,7 +50,9 @@ _FOLLOWS = {
     "named_barriers": {"uninitialised-read"},
     "histogram": {"uninitialised-read"},
     "async_stages": {"uninitialised-read", "leftover", "shared-race", "async-read-before-complete"},
-    "peer_exchange": {"peer-lifetime"},
+    "peer_exchange": {"peer-lifetime", "uninitialised-read"},
+    "transpose": {"uninitialised-read"},
+    "block_scan": {"uninitialised-read"},
 }
 """Kinds that a fault may give besides, wherever it shows."""
 

@@ -116,7 +116,7 @@ PROGRAM(look_back) {
   Ref(m[b]).store(1, OK(1) ? release : relaxed);
   if (b) {
     while (Ref(m[b - 1]).load(OK(2) ? acquire : relaxed) == 0);
-    s = x[b - 1];  // fault 1, fault 2
+    s = x[b - 1];  // fault 1, fault 2, fault 3
     while (Ref(m[b - 1]).load(acquire) != 2);
     s += x[64 + b - 1];  // fault 3
   }
@@ -307,7 +307,7 @@ VARIANTS3(async_stages)
 PROGRAM(peer_exchange) {
   __shared__ u d[128];
   auto c = cg::this_cluster();
-  d[threadIdx.x] = threadIdx.x + c.block_rank() * 1000;
+  d[threadIdx.x] = threadIdx.x + c.block_rank() * 1000;  // fault 1
   if (OK(1)) c.sync();
   u *r = c.map_shared_rank(d, c.block_rank() ^ 1);
   u v = r[(threadIdx.x + 5) % 128];  // fault 1, fault 2
@@ -362,7 +362,7 @@ VARIANTS1(scopes)
 PROGRAM(transpose) {
   __shared__ u t[8][9];
   u i = threadIdx.x % 8, j = threadIdx.x / 8 % 8;
-  if (threadIdx.x < 64) t[j][i] = m[threadIdx.x] + 1;
+  if (threadIdx.x < 64) t[j][i] = m[threadIdx.x] + 1;  // fault 1
   if (OK(1)) __syncthreads();
   if (threadIdx.x < 64) x[blockIdx.x * 64 + threadIdx.x] = t[i][j];  // fault 1
 }
@@ -386,7 +386,7 @@ PROGRAM(block_scan) {
     u n = __shfl_up_sync(~0u, v, o);
     if (l >= o) v += n;
   }
-  if (l == 31) w[t / 32] = v;
+  if (l == 31) w[t / 32] = v;  // fault 1
   if (OK(1)) __syncthreads();
   if (t < 32) {
     u z = t < blockDim.x / 32 ? w[t] : 0;  // fault 1
