@@ -174,7 +174,10 @@ class AsyncQueue:
                     touched.setdefault(e.space, []).append(e)
         mine = {space: Ranges(extents) for space, extents in touched.items()}
         for other in self.pending:  # bytes that another operation in flight also touches stay marked
-            if not any(s in mine and mine[s].meet(a, b) for s, a, b in other.bounds):
+            for s, a, b in other.bounds:
+                if s in mine and mine[s].meet(a, b):
+                    break
+            else:
                 continue
             for write, extents in ((False, other.reads), (True, other.writes)):
                 for e in extents:

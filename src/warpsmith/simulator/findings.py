@@ -102,6 +102,9 @@ def threads_text(x: Lanes, mask: NDArray[np.bool_]) -> str:
     rows = np.flatnonzero(mask.any(axis=1))
     if rows.size == 0:
         return ""
+    if rows.size == 1 and np.count_nonzero(mask) == 1:
+        thread = int(mask[rows[0]].argmax()) + x.t0
+        return "cta ({},{},{}) warp {} lanes {}".format(*x.machine.cta_of(x.c0 + int(rows[0])), thread // 32, thread % 32)
     row = int(rows[0])
     bits = x.lane_bits(mask[row])
     warps = np.flatnonzero(bits).tolist()

@@ -23,11 +23,12 @@ __all__ = ["Operation", "lower"]
 
 def lower(module: Module, entry: Function, machine: Machine, variables: dict[str, Symbol]) -> Program:
     """Return the program of kernel `entry`; `variables` are the module's variables in global and constant memory."""
-    reached = _reached(module, entry)
+    names = {f.name: names_in(f.body or []) for f in module.functions() if f.body is not None}
+    reached = _reached(module, entry, names)
     slots, root = SlotCounter(), Scope()
     root.names.update(variables)
     areas = Shared(machine, slots, slots.take("pred"), [], root, Area(SHARED_START), Area(), Area(), module)
-    unsized = _shared_variables(module, reached, areas)
+    unsized = _shared_variables(module, set[str]().union(*(names[f.name] for f in reached)), areas)
     lowered: dict[str, FunctionLowering] = {}
     bodies = {f.name for f in module.functions() if f.body is not None}
     for f in module.functions():
@@ -58,22 +59,21 @@ def lower(module: Module, entry: Function, machine: Machine, variables: dict[str
     )
 
 
-def _reached(module: Module, entry: Function) -> list[Function]:
+def _reached(module: Module, entry: Function, names: dict[str, set[str]]) -> list[Function]:
     """Return the entry and every function named in a reached body or variable, in the order of discovery."""
     functions = {f.name: f for f in module.functions() if f.body is not None}
     out = [entry]
     tables = {leaf for v in each_variable(module.items) for leaf in names_in([v])}
     for f in out:
-        for name in names_in(f.body or []) | tables:
+        for name in names[f.name] | tables:
             g = functions.get(name)
             if g is not None and g not in out and g.kind == "func":
                 out.append(g)
     return out
 
 
-def _shared_variables(module: Module, reached: list[Function], areas: Shared) -> dict[str, int]:
-    """Lay out the module's shared variables that the reached functions name; return the unsized ones with alignment."""
-    used = {name for f in reached for name in names_in(f.body or [])}
+def _shared_variables(module: Module, used: set[str], areas: Shared) -> dict[str, int]:
+    """Lay out the module's shared variables that are `used`; return the unsized ones with their alignment."""
     unsized: dict[str, int] = {}
     for v in each_variable(module.items):
         if not v.space.startswith("shared") or v.name not in used:

@@ -84,6 +84,8 @@ class MBarrier:
     """Row and thread that initialised it, and when (`check.clocks`)."""
     known_to: set[tuple[int, int]] = field(default_factory=set)
     """(row, warp) whose threads are known to come after its initialisation."""
+    known_by: set[tuple[tuple[int, int, int, int], bytes]] = field(default_factory=set)
+    """(rectangle, lanes) that have been looked at for that."""
     column: int = 0
     """Its column in the vector clocks (`check.columns`)."""
     telling: Message | None = None

@@ -57,6 +57,8 @@ class LaneReads:
         self.of: NDArray[np.int32] | None = None
         self.version = 0
         """Changes whenever `of` does."""
+        self.used = False
+        """Some lane has read something."""
         self._full = full
         """Called when there is no memory for more vectors: of some cells the last lane alone is known."""
         self._count = 1
@@ -71,6 +73,7 @@ class LaneReads:
         All arrays are `[…]` of one shape, or broadcast to that of `at`. Return False where lanes share a place: then the
         reads must be noted by groups.
         """
+        self.used = True
         if self.of is not None and self.of.take(at, mode="clip").any():
             return False
         before = reads.take(at, mode="clip")
@@ -88,6 +91,7 @@ class LaneReads:
 
     def note_groups(self, reads: Entries, groups: ReadGroups, entries: Entries, bound: Any) -> None:
         """Note the reads of groups of lanes, whose `entries` `[m]` name the lowest lane of each, as `note` does."""
+        self.used = True
         self._follow(groups)
         if groups.lacking is not None:
             before = reads.take(groups.at, mode="clip")
@@ -109,6 +113,8 @@ class LaneReads:
 
     def replaced(self, reads: Entries, at: Places, entries: Entries) -> None:
         """Note that products read at places `at`, before their entries replace those in `reads`."""
+        if not self.used:
+            return
         before = reads.take(at, mode="clip")
         other = (before != 0) & (((before ^ entries) & _SAME) != 0)
         if other.any():

@@ -150,6 +150,10 @@ class Order:
         """Report lanes that use a barrier though nothing orders its initialisation before them."""
         if barrier.maker is None:
             return
+        users = x.rect, lanes.tobytes()
+        if users in barrier.known_by:
+            return
+        barrier.known_by.add(users)
         maker_row, maker, time = barrier.maker
         for row, mine in self._rows(x, lanes):
             threads = np.flatnonzero(mine)

@@ -69,7 +69,7 @@ class ProductReads:
             cells = self._cells(o)
             for place in sorted(set(places.tolist())):
                 mine = places == place
-                if shadow.lanes is not None:
+                if shadow.lanes is not None and shadow.lanes.used:
                     at = cells[mine][..., None] * shadow.readers + place + np.arange(_WARPS)
                     shadow.lanes.replaced(shadow.reads.reshape(-1), at, noted[mine][:, None])
                 shadow.reads[cells[mine], place : place + _WARPS] = noted[mine][:, None]

@@ -15,7 +15,7 @@ import numpy as np
 from warpsmith.base.findings import Related
 from warpsmith.simulator.check.clocks import KNOWN, PROXIED, Message
 from warpsmith.simulator.check.columns import ORDINAL
-from warpsmith.simulator.check.entries import agents_of, entry, times_of
+from warpsmith.simulator.check.entries import STRENGTH, agents_of, entry, times_of
 from warpsmith.simulator.check.race_report import KINDS, REPAIR
 
 if TYPE_CHECKING:
@@ -44,6 +44,10 @@ _MEND = {
     _WRITE: "Wait until the operation in flight has finished with the bytes before they are written again.",
     "missing-proxy-fence": "Put fence.proxy.async behind the stores, before the barrier that lets the operation begin.",
 }
+
+_SITES = np.uint64(STRENGTH)
+_ALIKE = np.uint64(1 << STRENGTH)
+"""Entries that differ by less are of one agent, at one time."""
 
 
 class Issuer(NamedTuple):
@@ -125,7 +129,7 @@ class Transit:
         if shadow is None:
             return
         shadow.used = True
-        self._judge(x, who, shadow, shadow.writes[cells], "reads", written=True)
+        self._judge(x, who, shadow, _distinct(shadow.writes[cells]), "reads", written=True)
         site = self.races.sites.of(x.op)
         noted = np.array([entry(m.ordinal, m.agent, site.strength, site.number) for m in marks], np.uint64)
         first = 0
@@ -144,16 +148,15 @@ class Transit:
         if shadow is None:
             return
         shadow.used = True
-        before = shadow.writes[cells]
+        before = _distinct(shadow.writes[cells])
         site = self.races.sites.of(x.op)
         if space is self.races.machine.global_:  # two copies of the same bytes are no fault, and values are not known yet
             before = before[agents_of(before) % self.columns.count < self.columns.threads]
         self._judge(x, who, shadow, before, "writes", written=True, strength=strength)
-        for k in range(shadow.readers):
-            if (read := shadow.reads[cells, k]).any():
-                self._judge(x, who, shadow, read, "writes", written=False, strength=strength)
+        reads = [_columns(shadow.reads[cells])]
         if shadow.lanes is not None and (more := shadow.lanes.of_cells(cells, shadow.readers)) is not None:
-            self._judge(x, who, shadow, more, "writes", written=False, strength=strength)
+            reads.append(_distinct(more))
+        self._judge(x, who, shadow, np.concatenate(reads), "writes", written=False, strength=strength)
         shadow.writes[cells] = entry(mark.ordinal, mark.agent, strength, site.number)
         shadow.clear_reads(cells)
 
@@ -185,8 +188,8 @@ class Transit:
     def _judge(
         self, x: Lanes, who: Issuer, shadow: Shadow, entries: Entries, verb: str, *, written: bool, strength: int = 0
     ) -> None:  # fmt: skip
-        """Judge the entries of bytes an operation touches: `written`, else read, by whoever they name."""
-        some = _distinct(entries)
+        """Judge the distinct entries of bytes an operation touches: `written`, else read, by whoever they name."""
+        some = entries
         if some.size == 0:
             return
         other_rows, columns = np.divmod(agents_of(some), self.columns.count)
@@ -247,3 +250,17 @@ def _distinct(entries: Entries) -> Entries:
         return flat[:1] if flat[0] else flat[:0]
     some = np.unique(flat)
     return some[some != 0]
+
+
+def _columns(entries: Entries) -> Entries:
+    """Return of each column `[n, columns]` entries but 0 that stand for all: of those that differ by instruction alone one."""
+    if len(entries) == 0:
+        return entries.reshape(-1)
+    first = entries[0]
+    alike = ((entries ^ first) < _ALIKE).all(axis=0)
+    some = [first[alike & (first != 0)]]
+    for k in np.flatnonzero(~alike).tolist():
+        _, at = np.unique(entries[:, k] >> _SITES, return_index=True)
+        some.append(entries[at, k])
+    found = np.concatenate(some)
+    return found[found != 0]

@@ -33,6 +33,9 @@ __all__: list[str] = []
 _SHAPE = re.compile(r"\.m64n(\d+)k(\d+)\.")
 _TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "u8", "s8", "b1", "f32", "s32")
 
+_PENDING_WRITES = int.from_bytes(bytes([PENDING_WRITE] * 8), "little")
+"""The flag in each of eight bytes of shadow."""
+
 
 @machine("wgmma.mma_async")
 def mma_async(m: Match) -> Function:
@@ -239,7 +242,7 @@ def _complete(machine: Machine, batch: list[AsyncOperation]) -> None:
 def _check_operands(x: Lanes, op: AsyncOperation, product: Product, c: int, t: int) -> None:
     """Report operand bytes that a copy in flight has yet to write."""
     for e, operand in zip(op.reads, product.operands(), strict=True):
-        if not (e.space.shadow[e.start : e.stop] & PENDING_WRITE).any():
+        if not int(np.bitwise_or.reduce(e.space.shadow[e.start : e.stop].view(np.uint64))) & _PENDING_WRITES:
             continue
         at = items(x.machine, product.row, *operand)
         if not (e.space.shadows[16].take(at).view(np.uint8) & PENDING_WRITE).any():
