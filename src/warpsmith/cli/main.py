@@ -37,6 +37,8 @@ COMMANDS = {
     "transpile": "write PTX as Python source of the kernel language",
     "find": "list the cubins and PTX in libraries, archives and wheels",
     "extract": "write those to files of their own",
+    "sass": "list machine code, search it, explain a word",
+    "assemble": "make machine code of a listing, put it into a cubin",
     "probe": "derive instruction tables with the disassembler, show a word",
     "doctor": "say which tools were found, and how to get the others",
 }

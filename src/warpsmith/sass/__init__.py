@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from warpsmith.assembly.sass.assemble import assemble, encode
 from warpsmith.assembly.sass.control import Control
+from warpsmith.assembly.sass.operands import Operand, Registers
 from warpsmith.assembly.sass.program import FieldValue, Instruction, Program, decode
 
-__all__ = ["Control", "FieldValue", "Instruction", "Program", "assemble", "decode", "encode"]
+__all__ = ["Control", "FieldValue", "Instruction", "Operand", "Program", "Registers", "assemble", "decode", "encode"]

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["assemble", "encode"]
+__all__ = ["Assembled", "assemble", "assemble_lines", "encode"]
 
 _CONTROL = re.compile(r"(B[^\s:/]*:R[^\s:/]*:W[^\s:/]*:[^\s:/]*:S[^\s:/]*)(?:/([01]{3}))?\s+")
 _LABEL = re.compile(r"([.A-Za-z_$][\w.$]*)\s*:(?!:)\s*")
+_TARGET = re.compile(r"`\(([^)]+)\)")
 _WORD = re.compile(r"\.word\s+(0x[0-9a-f]+)\s*,\s*(0x[0-9a-f]+)$")
+_ORIGIN = re.compile(r"/\*\s*([0-9a-f]{4,})\s*\*/")
 _UNPRINTED = re.compile(r"/\*\s*unprinted\s+(0x[0-9a-f]+)\s*\*/")
 
 
@@ -48,6 +50,17 @@ class _Line:
     control: Control | None
     unprinted: int
     address: int
+    origin: int | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The code of a listing, and where its instructions stood before."""
+
+    code: bytes
+    origins: tuple[int | None, ...]
+    """For each instruction the address that its line gives as a comment, `/*0010*/`; None for a line without one."""
 
 
 def assemble(listing: str, arch: str, *, base: int = 0, name: str = "<listing>", tables: Path = FOLDER) -> bytes:
@@ -58,32 +71,40 @@ def assemble(listing: str, arch: str, *, base: int = 0, name: str = "<listing>",
     `/*0010*/` is one too; `.word LOW, HIGH` puts a raw word. A branch target is a label or an address. Raises `InputError` with
     the line for text that the table does not know, a label that is missing or stands twice.
     """
-    lines, labels = _lines(listing, base, name)
+    return assemble_lines(listing, arch, base=base, name=name, tables=tables).code
+
+
+def assemble_lines(
+    listing: str, arch: str, *, base: int = 0, name: str = "<listing>", first: int = 1, tables: Path = FOLDER
+) -> Assembled:
+    """Do what `assemble` does, and say where each instruction stood before; `first` numbers the listing's first line."""
+    lines, labels = _lines(listing, base, name, first)
     encoder = tools_of(arch, tables)[1]
     out = bytearray()
     for line in lines:
         if m := _WORD.match(line.text):
             word = int(m[1], 16) | int(m[2], 16) << 64
+            if int(m[1], 16) >> 64 or int(m[2], 16) >> 64:
+                raise _at(name, line, "a half of the word is wider than 64 bits")
         else:
             try:
                 bits = None if line.control is None else line.control.bits()
                 word = encoder.word(line.text, control=bits, address=line.address, labels=labels)
             except InputError as error:
-                raise _at(name, line, str(error)) from error
-        if word >> 128:
-            raise _at(name, line, "a half of the word is wider than 64 bits")
+                missing = next((t for t in _TARGET.findall(line.text) if t not in labels), None)
+                raise _at(name, line, f"there is no label {missing!r}" if missing else str(error)) from error
         out += (word ^ line.unprinted).to_bytes(16, "little")
-    return bytes(out)
+    return Assembled(bytes(out), tuple(line.origin for line in lines))
 
 
 def _at(name: str, line: _Line, message: str) -> InputError:
     return InputError(f"{name}:{line.number}: {message}\n    {line.source.strip()}")
 
 
-def _lines(listing: str, base: int, name: str) -> tuple[Sequence[_Line], dict[str, int]]:
+def _lines(listing: str, base: int, name: str, first: int) -> tuple[Sequence[_Line], dict[str, int]]:
     out: list[_Line] = []
     labels: dict[str, int] = {}
-    for number, source in enumerate(listing.splitlines(), 1):
+    for number, source in enumerate(listing.splitlines(), first):
         spare = _UNPRINTED.search(source)
         text = re.sub(r"/\*.*?\*/|//.*", "", source).strip()
         address = base + 16 * len(out)
@@ -103,5 +124,7 @@ def _lines(listing: str, base: int, name: str) -> tuple[Sequence[_Line], dict[st
             text = text[m.end() :]
         text = text.removesuffix(";").strip()
         if text:
-            out.append(_Line(number, source, text, control, int(spare[1], 16) if spare else 0, address))
+            origin = _ORIGIN.search(source)
+            spared = int(spare[1], 16) if spare else 0
+            out.append(_Line(number, source, text, control, spared, address, int(origin[1], 16) if origin else None))
     return out, labels

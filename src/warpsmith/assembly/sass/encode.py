@@ -138,7 +138,8 @@ class Encoder:
                 f" {shown >> 122:03b}; write both alike"
             )
         stall, steady, reuse = control >> 105 & 15, control >> 109 & 1, control >> 122 & 7
-        if issues is not None and not issues >> (reuse << 5 | steady << 4 | stall) & 1:
+        issue = reuse << 5 | steady << 4 | stall  # 0, the code of padding, goes with every class
+        if issue and issues is not None and not issues >> issue & 1:
             raise InputError(
                 f"{text.strip()!r}: {row.name} cannot be issued with stall {stall}, yield {1 - steady} and reuse {reuse:03b}"
                 " together"

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, final, overload
 from warpsmith.assembly.sass.control import CONTROL_MASK, Control
 from warpsmith.assembly.sass.decode import Decoder
 from warpsmith.assembly.sass.encode import Encoder
+from warpsmith.assembly.sass.listing import listing_lines
+from warpsmith.assembly.sass.mnemonics import mnemonic
+from warpsmith.assembly.sass.operands import Registers, model_of
 from warpsmith.assembly.sass.row import gather
 from warpsmith.assembly.sass.table import FOLDER, load_table
 from warpsmith.assembly.sass.unknown import explain
@@ -19,7 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warpsmith.assembly.sass.decode import Form
+    from warpsmith.assembly.sass.operands import Operand
     from warpsmith.assembly.sass.row import Bits, Field
+    from warpsmith.assembly.sass.table import Table
 
 __all__ = ["FieldValue", "Instruction", "Program", "decode", "tools_of"]
 
@@ -99,6 +104,52 @@ class Instruction:
         """
         form = self._form
         return _fields(form, self.raw, self.address) if form else {}
+
+    @property
+    def table(self) -> Table:
+        """The table by which the word was looked up."""
+        return self._decoder.table
+
+    @property
+    def layout(self) -> Form | None:
+        """The form with its selectors chosen, None for an unknown word: what printers and analyses take a word apart by."""
+        return self._form
+
+    @property
+    def mnemonic(self) -> str:
+        """The mnemonic without modifiers, `IMAD`; '' for an unknown word."""
+        form = self._form
+        return form.row.notes.get("mnemonic", "").partition("/")[0] if form else ""
+
+    @property
+    def kind(self) -> str:
+        """The instruction class, one of `mnemonics.CLASSES` such as `integer` or `memory.shared`; `unknown` where it is not
+        known."""
+        found = mnemonic(self.mnemonic)
+        return found.kind if found else "unknown"
+
+    @property
+    def description(self) -> str:
+        """One line on what the instruction does; '' for an unknown word."""
+        found = mnemonic(self.mnemonic)
+        return found.description if found else ""
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """What the text names, in its order, with roles; then the registers that are used without being named.
+
+        Empty for an unknown word. Where it is not known what becomes of a register, its role is `unknown`.
+        """
+        form = self._form
+        return model_of(self._decoder.table).operands(form, self.raw, self.address) if form else ()
+
+    @property
+    def registers(self) -> Registers:
+        """The registers that are read and written; `.complete` is False where the tables do not know all of it."""
+        form = self._form
+        if form is None:
+            return Registers(frozenset(), frozenset(), False)
+        return model_of(self._decoder.table).registers(form, self.raw)
 
     @property
     def unprinted(self) -> int:
@@ -193,16 +244,8 @@ class Program(Sequence[Instruction]):
         return [text(read(code[at : at + 16], "little"), base + at) for at in range(0, len(code), 16)]
 
     def listing(self) -> str:
-        """Return a listing that `assemble` reads back to the same bytes: control bits, text, unprinted bits."""
-        lines: list[str] = []
-        for i in self:
-            if not i.known:
-                lines.append(f"/*{i.address:04x}*/ {i.text}")
-                continue
-            spare = i.unprinted
-            note = f" /*unprinted {spare:#x}*/" if spare else ""
-            lines.append(f"/*{i.address:04x}*/ {i.control} {i.text} ;{note}")
-        return "\n".join(lines) + "\n"
+        """Return a listing that `assemble` reads back to the same bytes: labels, control bits, text, unprinted bits."""
+        return "\n".join(listing_lines(self)) + "\n"
 
 
 def decode(code: bytes, arch: str, *, base: int = 0, tables: Path = FOLDER) -> Program:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from warpsmith.assembly.sass.row import Template
 
-__all__ = ["COLUMNS", "Shared", "bits_text", "parse_bits", "parse_row", "parse_shared", "row_text", "shared_text"]
+__all__ = ["COLUMNS", "Shared", "bits_text", "key_text", "parse_bits", "parse_row", "parse_shared", "row_text", "shared_text"]
 
 COLUMNS = ("class", "key", "except", "fields", "selectors", "text", "ignored", "notes")
 """Columns of a row, separated by tabs; `-` is an empty one."""
@@ -73,6 +73,11 @@ def _parse_mask(text: str) -> tuple[int, int]:
             if int(number, 0) >> width:
                 raise DeclarationError(f"{number} does not fit into {where}")
     return mask, value
+
+
+def key_text(row: Row) -> str:
+    """Return a row's `key` column; with its class it names the row."""
+    return _mask_text(row.mask, row.value)
 
 
 def _field_text(f: Field) -> str:
