@@ -17,6 +17,7 @@ from warpsmith.simulator.meanings import (
     integer,
     logic,
     mixed,
+    narrow,
     scalar_video,
     video,
 )
@@ -48,6 +49,8 @@ def _shared(form: Form) -> Callable[[Form], Fn | Refused] | None:
     if "approx" in form or "full" in form:
         return approx.divide if form.opcode == "div" else approx.unary
     kind = form.type
+    if form.types[0] in ("e4m3x4", "e5m2x4"):
+        return narrow.narrow
     if len(form.types) > 2 and all(packed_dtype(t) is not None for t in form.types):
         return mixed.mixed_pairs
     if len(form.types) == 2 and form.types[0] == "f32" and kind in ("f16", "bf16"):

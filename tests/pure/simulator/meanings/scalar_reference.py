@@ -559,6 +559,69 @@ def stochastic_bf16(code, random, words):
     return narrow_float(v, "bf16", words, "rn")
 
 
+def narrow_value(code, kind):
+    """A code of a packed type's element as (negative, magnitude); the magnitude None for NaN, 'inf' for infinity."""
+    element = kind.removesuffix("x4").removesuffix("p4")
+    if element == "ue8m0":
+        return False, scale_of(code)
+    e, m, _ = SMALL[element]
+    return bool(code >> (e + m) & 1), small_value(code & (1 << (e + m)) - 1, element)
+
+
+def narrow_round(x, name, negative, satfinite):
+    """Round a magnitude to e4m3 or e5m2: nearest, ties to even, as if the exponent had no bound; then overflow."""
+    e, m, bias = SMALL[name]
+    quantum = Fraction(2) ** (max(power_below(x), 1 - bias) - m) if x else Fraction(1)
+    rounded = to_integer(x / quantum, negative, "rn") * quantum
+    codes = {small_value(c, name): c for c in range(1 << (e + m))}
+    largest = max(v for v in codes if isinstance(v, Fraction))
+    sign = negative << (e + m)
+    if rounded <= largest:
+        return sign | codes[rounded]
+    if satfinite:
+        return sign | codes[largest]
+    return 0x7F if name == "e4m3" else sign | 0x7C
+
+
+def narrow_element(opcode, to, satfinite, values):
+    """One element of the packed arithmetic of 8-bit results."""
+    name = to.removesuffix("x4")
+    if any(x is None for _, x in values):
+        return 0x7F
+    if opcode in ("mul", "fma"):
+        (na, a), (nb, b), *rest = values
+        if {a, b} == {"inf", 0}:
+            return 0x7F
+        terms = [(na != nb, "inf" if "inf" in (a, b) else a * b), *rest]
+    else:
+        terms = [values[0], (values[1][0] != (opcode == "sub"), values[1][1])]
+    signs = {n for n, x in terms if x == "inf"}
+    if len(signs) == 2:
+        return 0x7F
+    if signs:
+        (negative,) = signs
+        e, m, _ = SMALL[name]
+        if satfinite:
+            return negative << (e + m) | (0x7E if name == "e4m3" else 0x7B)
+        return 0x7F if name == "e4m3" else negative << 7 | 0x7C
+    total = sum(-x if n else x for n, x in terms)
+    negative = total < 0 or (total == 0 and all(n for n, _ in terms))
+    return narrow_round(abs(total), name, negative, satfinite)
+
+
+def narrow_op(opcode, words, codes):
+    to, *sources = (w for w in words if w.endswith("x4"))
+    kinds = sources if opcode == "mul" else [*sources, to]
+    out = 0
+    for i in range(4):
+        values = []
+        for code, kind in zip(codes, kinds, strict=True):
+            width = 4 if kind == "e2m1x4" else 8
+            values.append(narrow_value(code >> width * i & (1 << width) - 1, kind))
+        out |= narrow_element(opcode, to, "satfinite" in words, values) << 8 * i
+    return out
+
+
 def to_ue8m0(v, mode, satfinite):
     if v.kind == "nan":
         return 0xFF

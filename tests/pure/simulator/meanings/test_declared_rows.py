@@ -12,7 +12,6 @@ SECTIONS = re.compile(r"9\.7\.(1|2|3|4|5|6|7|8|9|20)\.|9\.7\.10\.(6|7|24|25)$|9\
 ROWS = [r for r in rows() if SECTIONS.match(r.section)]
 
 REFUSED = {
-    r"`(add|sub|mul|fma)` of \.\w+x4 is not modelled",
     r"stochastic rounding \(\.rs\) is modelled to \.bf16x2 only: how random bits line up elsewhere is left open",
     r"fma\.oob is not modelled",
     r"conversions of \.ue5m3 are not modelled: its exponent bias is not in the manual",
