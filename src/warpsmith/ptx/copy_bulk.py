@@ -116,7 +116,7 @@ class TensorCopy:
     def shared_cta_global_tile(
         self, *, dst: object, src: object, coord: Coordinates | int | Reg, mbar: object, cta_group: int = 1, pred: Pred = None
     ) -> None:
-        """Load one box into this CTA; with `cta_group=2` the barrier may be the peer's."""
+        """Load one box into this CTA; the barrier is its own (PTX ISA 9.7.10.28.5.3: for the peer's, call `tensor_{rank}d`)."""
         load("shared::cta", "tile", self._rank, dst, tensor_address(src, coord, self._rank), mbar, cta_group, pred=pred)
 
     def store(self, *, dst: object, src: object, coord: Coordinates | int | Reg, pred: Pred = None) -> None:

@@ -61,6 +61,8 @@ class AsyncOperation:
     """What `together` needs."""
     exact: Callable[[int, int], bool] | None = None
     """When given, says whether bytes `start:stop` within the extents read are read indeed."""
+    signals: tuple[int, ...] = ()
+    """Rows of other CTAs in which it will signal a barrier."""
     followed: bool = False
     """Its bytes are noted in the shadow of the checker (`check.transit`)."""
 

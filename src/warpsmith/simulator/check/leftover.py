@@ -7,9 +7,23 @@ from typing import TYPE_CHECKING
 from warpsmith.base.findings import Related
 
 if TYPE_CHECKING:
+    from warpsmith.simulator.asynchronous import AsyncOperation
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["check_row_end"]
+__all__ = ["check_row_end", "signals_late"]
+
+
+def signals_late(machine: Machine, op: AsyncOperation, row: int) -> None:
+    """Report an operation of another CTA that will signal, or signals, a barrier of a CTA that has ended."""
+    cta = "({},{},{})".format(*machine.cta_of(row))
+    machine.findings.report(
+        "cluster-exit",
+        f"cta {cta} ended before `{op.kind}` of another CTA had signalled its mbarrier",
+        op.place,
+        op.threads,
+        repair="Let each CTA wait, before its end, for the last phase of every barrier that others signal; the barrier of the "
+        "cluster does not wait for a commit.",
+    )
 
 
 def check_row_end(machine: Machine, row: int) -> None:
@@ -25,6 +39,9 @@ def check_row_end(machine: Machine, row: int) -> None:
         repair = "wait for the operation before the last thread of the CTA ends"
         related = (Related(f"issued by {op.threads}", op.place),) if op.threads else ()
         machine.findings.report("leftover", message, op.place, op.threads or f"cta {cta}", related=related, repair=repair)
+    for op in machine.asynchronous.pending:
+        if row in op.signals:
+            signals_late(machine, op, row)
     for number in (machine.barriers.arrived[row].any(axis=1)).nonzero()[0].tolist():
         cta = "({},{},{})".format(*machine.cta_of(row))
         kind, place = machine.barriers.last.get((row, number), ("bar.arrive", None))

@@ -190,6 +190,8 @@ def _load(
     target = _box(x, lane, spaces["d"], lane.at(v["d"]), len(rows.offsets), f)
     if target is None:
         return
+    if not _barrier_in_reach(x, lane, spaces["mbar"], lane.at(v["mbar"])):
+        return
     with within(x, lane.mask):
         address = np.full(x.shape, lane.at(v["mbar"]), np.int64)
         barrier = next((index for index, _ in groups(x, spaces["mbar"], address)), None)
@@ -229,6 +231,20 @@ def _rows_of(f: TensorMapFields, rows: Rows) -> tuple[NDArray[np.int64], int]:
     """Return where the rows of a copy that exist start in global memory, and their bytes."""
     offsets = rows.offsets if rows.valid is None else rows.offsets[rows.valid]
     return offsets + (f.address - GLOBAL_BASE + rows.first), rows.last - rows.first
+
+
+def _barrier_in_reach(x: Lanes, lane: Lane, space: str | None, address: int) -> bool:
+    """Report a copy to `.shared::cta` whose barrier is given by a cluster address: it would not be signalled."""
+    if space != "shared::cta" or not address >> 24:
+        return True
+    x.finding(
+        "out-of-bounds",
+        "a tensor copy to .shared::cta signals an mbarrier by a cluster address; such copies signal their own CTA only",
+        lanes=lane.mask,
+        stop=True,
+        repair="Write .shared::cluster as destination: the barrier may then lie in the peer with .cta_group::2.",
+    )
+    return False
 
 
 def _signals_own(x: Lanes, lane: Lane, target: int, barrier: int, *, paired: bool) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from warpsmith.simulator.async_access import Lane, lanes_of, within
 from warpsmith.simulator.asynchronous import AsyncOperation
 from warpsmith.simulator.barrier_access import arrive, find, groups, note_arrivers
+from warpsmith.simulator.check.leftover import signals_late
 from warpsmith.simulator.check.tensor_memory import tensor_check
 from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.meanings.mbarrier import space_of
@@ -169,6 +170,8 @@ def _commit(x: Lanes, lane: Lane, barriers: list[MBarrier], rows: tuple[int, ...
         before = y.op, y.mask
         y.op, y.mask = instruction, mask
         for barrier in barriers:
+            if barrier.row in op.signals and machine.checking and not machine.live[barrier.row].any():
+                signals_late(machine, op, barrier.row)
             if units_of(machine).barriers.get(barrier.index, int(machine.row_cta[barrier.row])) is barrier:
                 if machine.order is not None:
                     machine.order.tell(barrier, told)
@@ -176,4 +179,5 @@ def _commit(x: Lanes, lane: Lane, barriers: list[MBarrier], rows: tuple[int, ...
         y.op, y.mask = before
 
     op = AsyncOperation("tcgen05.commit", complete, lane.row, place, threads_text(x, lane.mask), queue=queue_of(rows))
+    op.signals = tuple(b.row for b in barriers if b.row != lane.row)
     x.issue(op)

@@ -354,6 +354,22 @@ def test_a_barrier_of_a_cta_that_is_no_peer_is_named(run: Any, group: str, rank:
     )  # fmt: skip
 
 
+def test_a_copy_to_its_own_cta_cannot_signal_a_mapped_barrier(run: Any) -> None:
+    copy = GROUPED.replace("shared::cluster", "shared::cta")
+    issue = f""" setp.ne.u32 %p3, %r20, 0; @%p3 bra W; mapa.shared::cluster.u32 %r22, %r2, 1;
+ {copy}.cta_group::2 [%r1], [%rd1, {{0, 0}}], [%r22];"""
+    a, out = np.zeros((8, 16), np.uint16), np.zeros((2, 256), np.uint8)
+    body = PAIRED.format(issue=issue, skip="bra E;")
+    r = run(body, out, TensorMap(a, box=(8, 16)), parameters=MAP, target="sm_100a", grid=2, cluster=(2, 1, 1))
+    assert [(f.kind, f.message, f.repair) for f in r.findings] == [
+        (
+            "out-of-bounds",
+            "a tensor copy to .shared::cta signals an mbarrier by a cluster address; such copies signal their own CTA only",
+            "Write .shared::cluster as destination: the barrier may then lie in the peer with .cta_group::2.",
+        )
+    ]
+
+
 @pytest.mark.parametrize(("mode", "pixels", "count"), [("im2col::w", 40, 40), ("im2col::w::128", 16, 128)])
 @pytest.mark.parametrize(("start", "offset", "step"), [((3, 2), 0, 1), ((-1, 0), 0, 1), ((-3, 5), 2, 2), ((4, 1), 1, 3)])
 def test_im2col_w_walks_along_w_and_the_images(

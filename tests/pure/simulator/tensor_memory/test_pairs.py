@@ -44,14 +44,14 @@ def middle(m: int, n: int, da: int, db: int, columns: int) -> str:
     return text + "".join(f" st.global.b32 [%out+{1024 * j}], %r{j};\n" for j in range(columns))
 
 
-def launch(m: int, n: int, edit: tuple[str, str] = ("", ""), **options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+def launch(m: int, n: int, *edits: tuple[str, str], **options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     a, b = rng.standard_normal((m, 16)).astype(np.float16), rng.standard_normal((n, 16)).astype(np.float16)
     image, da, db = images(a, b)
     columns = n if m == 256 else n // 2
     text = module(middle(m, n, da, db, columns), group=2, head=MEET, tail=MEET)
-    if edit[0]:
-        assert edit[0] in text
-        text = text.replace(edit[0], edit[1], 1)
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new, 1)
     out = np.zeros((columns, 2, 128), np.float32)
     r = simulate(
         parse(text), kernel="k", grid=(2, 1, 1), cluster=(2, 1, 1), block=(128, 1, 1), args=[out, image], **options
@@ -82,6 +82,20 @@ def test_a_commit_without_multicast_reaches_one_cta() -> None:
     single = " tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
     r, _, _ = launch(256, 32, (COMMIT, single))
     assert "deadlock" in [f.kind for f in r.findings], str(r)
+
+
+@pytest.mark.parametrize("options", [{}, {"schedule": "adversarial"}])
+def test_a_cta_ends_before_its_peer_has_signalled_it(options: dict[str, Any]) -> None:
+    """The second commit is the last thing that CTA 0 sends: CTA 1 must wait for it, the cluster's barrier does not."""
+    again = COMMIT.replace("[bar]", "[bar2]")
+    r, _, _ = launch(256, 32, (COMMIT, COMMIT + again), **options)
+    assert [(f.kind, f.message) for f in r.findings] == [
+        ("cluster-exit", "cta (1,0,0) ended before `tcgen05.commit` of another CTA had signalled its mbarrier")
+    ]
+    last = f" tcgen05.fence::before_thread_sync;\n{MEET}"
+    waited = wait(0, "LAST", "bar2") + last
+    r, _, _ = launch(256, 32, (COMMIT, COMMIT + again), (last, waited), **options)
+    assert r.findings == []
 
 
 def test_the_ctas_must_agree_on_what_they_allocate() -> None:

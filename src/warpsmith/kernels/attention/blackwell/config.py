@@ -150,6 +150,11 @@ class Config(Problem):
         return min(128, self.dim // self.peers * 2)
 
     @property
+    def value_offsets(self) -> tuple[int, int]:
+        """Stride and leading dimension offset of V's descriptor: bytes of 8 keys, and from 64 columns to the next."""
+        return 8 * self.value_bytes, TILE * self.value_bytes
+
+    @property
     def blocks(self) -> int:
         """Work items of one head."""
         return -(-self.sequence // self.rows)

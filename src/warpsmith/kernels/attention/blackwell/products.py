@@ -39,10 +39,10 @@ class Issuer:
         self.output = T.make_instr_desc_f16bf16_f32(m=rows, n=c.dim, ab_dtype=c.dtype, b_major="MN")
         self.q = T.descriptor(base, stride_bytes=1024)
         self.keys = T.descriptor(base + at.ring, stride_bytes=1024)
+        stride, leading = c.value_offsets
         self.values = T.descriptor(
-            base + (at.ring + c.slot_bytes), stride_bytes=8 * c.value_bytes, leading_bytes=TILE * c.value_bytes,
-            swizzle=f"{c.value_bytes}B",
-        )  # fmt: skip
+            base + (at.ring + c.slot_bytes), stride_bytes=stride, leading_bytes=leading, swizzle=f"{c.value_bytes}B"
+        )
         self.half = reg.scalar(u32)
         self.barriers = reg.scalar(u32)
         self.offset = reg.scalar(u64)

@@ -12,7 +12,7 @@ from warpsmith.debugkit import WAITMAP_MAX_SITES, WaitMap
 from warpsmith.kernels.attention.blackwell.config import STRIPE, TILE, SharedMap
 from warpsmith.kernels.attention.blackwell.correction import correct
 from warpsmith.kernels.attention.blackwell.loader import load
-from warpsmith.kernels.attention.blackwell.peers import is_lead
+from warpsmith.kernels.attention.blackwell.peers import is_lead, rank
 from warpsmith.kernels.attention.blackwell.products import issue
 from warpsmith.kernels.attention.blackwell.softmax import Row, run
 from warpsmith.kernels.attention.blackwell.softmax_half import HalfRow
@@ -29,7 +29,7 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any, allocates: Any
     """Initialise the barriers, allocate tensor memory; return its address."""
     with ptx.if_(thread == 0):
         for offset, count in at.counts().items():
-            ptx.mbarrier.init(base + offset, count)
+            ptx.mbarrier.init(base + offset, _arrivals(c, at, offset, count))
         ptx.fence.proxy_async_shared_cta()
         if c.peers > 1:
             ptx.fence.mbarrier_init()
@@ -40,6 +40,15 @@ def _initialise(c: Config, at: SharedMap, base: Any, thread: Any, allocates: Any
     _meet(c)
     ptx.tcgen05.fence_after_thread_sync()
     return smem.load(u32, base + at.tensor_memory)
+
+
+def _arrivals(c: Config, at: SharedMap, offset: int, count: int) -> Any:
+    """Return the arrivals of a phase: of CTAs that share items only the lead has products, which meet the other roles."""
+    if c.peers == 1 or offset != at.lockstep or not c.meets("mma"):
+        return count
+    fewer = reg.scalar(u32)
+    ptx.inst.sub.u32(fewer, count, rank())
+    return fewer
 
 
 def _meet(c: Config) -> None:

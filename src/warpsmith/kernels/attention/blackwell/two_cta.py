@@ -34,6 +34,7 @@ from typing import Any
 
 from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention.blackwell import config as shared
+from warpsmith.kernels.attention.blackwell.config import TILE
 from warpsmith.kernels.attention.blackwell.program import make
 
 __all__ = ["Config", "build"]
@@ -42,6 +43,11 @@ __all__ = ["Config", "build"]
 @dataclass(frozen=True, slots=True)
 class Config(shared.Config):
     """A problem for pairs of CTAs."""
+
+    value_stride: int | None = None
+    """Probing hardware: the stride of V's descriptor, in bytes. None: 8 keys."""
+    value_leading: int | None = None
+    """Probing hardware: its leading dimension offset, which V's 64 columns (or 32) of a CTA should not need."""
 
     @property
     def peers(self) -> int:
@@ -52,6 +58,15 @@ class Config(shared.Config):
     def part(self) -> int:
         """Half of P is reported at a time."""
         return 64
+
+    @property
+    def value_offsets(self) -> tuple[int, int]:
+        """Stride and leading dimension offset of V's descriptor."""
+        stride, leading = 8 * self.value_bytes, TILE * self.value_bytes
+        return (
+            stride if self.value_stride is None else self.value_stride,
+            leading if self.value_leading is None else self.value_leading,
+        )
 
     @property
     def shares(self) -> tuple[int, int, int]:
@@ -68,8 +83,8 @@ class Config(shared.Config):
         shared.Config.check(self, dims)
         if self.multiprocessors < 2:
             raise InputError("attention: a cluster of two CTAs needs 2 multiprocessors, not 1")
-        if self.lockstep:
-            raise InputError("attention: lockstep is not there for pairs of CTAs")
+        if any(n % 16 or not 0 <= n < 1 << 18 for n in self.value_offsets):
+            raise InputError(f"attention: offsets in a descriptor are multiples of 16 below 2^18, not {self.value_offsets}")
 
 
 @cache
