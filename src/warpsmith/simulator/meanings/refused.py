@@ -18,8 +18,7 @@ _REASONS = {
     "textures, samplers and surfaces have no model": ("tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"),
     "which way rows move is left to a figure": ("tcgen05.shift",),
     "fabric operations reach the memory of other GPUs, and one is simulated": ("fabric",),
-    "which elements are kept, and how its descriptor says so, is not modelled": ("spcompress",),
-    "spreading by metadata of sm_107 is not modelled": ("spdecompress",),
+    "in which order registers hold elements and their indices is left to a figure": ("spcompress", "spdecompress"),
     "allocation classes of tensor maps have no model": ("tensormap.query.alloc_class_large",),
 }
 
