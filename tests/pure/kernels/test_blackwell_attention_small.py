@@ -185,3 +185,11 @@ def test_what_is_refused(how, message):
     with pytest.raises(InputError) as caught:
         one_cta.build(one_cta.Config(**{"heads": 1, "sequence": 256, "dim": 128, "dtype": "bf16", **how}))
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("gate", ["softmax", "mma"])
+def test_the_epilogue_is_over_when_the_next_softmax_begins(gate):
+    how = {"heads": 2, "sequence": 128, "dim": 64, "multiprocessors": 1, "epilogue_gate": gate, "order_probe": True}
+    found, error = findings_and_error(how)
+    assert found == []
+    assert error < 0.015

@@ -43,6 +43,9 @@ class Config(Problem):
     """Debugging: all roles meet at the end of each work item; "no_softmax", "no_corr", "no_mma", "no_load": all but one."""
     epilogue_gate: str = "softmax"
     """Who waits, at the start of an item, until the output of the one before has been read: "softmax" or "mma"."""
+    order_probe: bool = False
+    """Debugging, for the checker: the epilogue writes a word of shared memory for each row, which the next item's softmax
+    reads. Nothing in tensor memory conflicts without the epilogue gate; here it does, as a race of the two."""
     waitmap: bool = False
     """Give the record of a `debugkit.WaitMap` as the last output."""
 
@@ -234,7 +237,7 @@ class SharedMap:
         self.stages, self.depth, self.peers, self.parts = c.stages, c.depth, c.peers, TILE // c.part
         self.gated_products = c.epilogue_gate == "mma"
         crowd = {"softmax": TILE * c.stages, "corr": TILE, "mma": 1, "load": 1}
-        self.meeting = sum(n for role, n in crowd.items() if c.meets(role)) or 1
+        self.meeting = sum(n for role, n in crowd.items() if c.meets(role))
         """Threads that meet at the end of an item."""
         self.ring = c.stages * c.tile_bytes
         self.statistics = self.ring + 2 * c.depth * c.slot_bytes
@@ -252,7 +255,8 @@ class SharedMap:
         self.output_read = self.q_free + 8
         self.lockstep = self.output_read + 8
         self.tensor_memory = self.lockstep + 8
-        self.size = self.tensor_memory + 16
+        self.probe = self.tensor_memory + 16
+        self.size = self.probe + 4 * TILE * c.order_probe
 
     def counts(self) -> dict[int, int]:
         """Return offset of every barrier -> arrivals of a phase."""
@@ -268,4 +272,6 @@ class SharedMap:
         out |= {self.rescaled + 8 * i: TILE * self.peers for i in range(self.stages)}
         out |= {at + 8 * i: 32 for at in (self.statistics_full, self.statistics_free) for i in range(4 * self.stages)}
         gate = TILE * self.peers if self.gated_products else TILE
-        return out | {self.q_free: 1, self.output_read: gate, self.lockstep: self.meeting}
+        if self.meeting:
+            out[self.lockstep] = self.meeting
+        return out | {self.q_free: 1, self.output_read: gate}

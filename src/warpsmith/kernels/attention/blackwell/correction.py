@@ -79,6 +79,8 @@ class Row:
         for number in range(pieces):
             T.ld(self.values, self.piece(stage, number))
             T.wait_ld()
+            if number == pieces - 1 and stage == self.c.stages - 1 and self.c.order_probe:
+                ptx.inst.st.shared.b32(ptx.addr(self.slot, self.at.probe), item.number)
             if number == pieces - 1:
                 T.fence_before_thread_sync()
                 self.report(ptx.addr(self.lead, self.at.rescaled + 8 * stage))

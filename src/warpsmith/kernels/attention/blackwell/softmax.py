@@ -157,6 +157,12 @@ class Row:
             ptx.inst.max.f32(found[0], found[0], other)
         return found[0]
 
+    def probe(self) -> None:
+        """Read what the epilogue of the item before has written."""
+        place, read = reg.scalar(u32), reg.scalar(b32)
+        ptx.inst.mad.lo.u32(place, self.lane, 4, self.base)
+        ptx.inst.ld.shared.b32(read, ptx.addr(place, self.at.probe))
+
     def start(self, item: Item) -> None:
         """Take the first tile's maximum as basis."""
         ptx.inst.mul.rn.f32(self.shift, self.maximum(item), -self.c.scale_log2)
@@ -239,6 +245,8 @@ class Row:
         T.fence_after_thread_sync()
         if self.c.masked_tiles:
             ptx.inst.mad.lo.s32(self.room, self.k, -TILE, self.limit)
+        if first and self.c.order_probe:
+            self.probe()
         if first:
             self.start(item)
         else:
