@@ -14,8 +14,9 @@ from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
 from warpsmith.simulator.check.transit import Issuer
 from warpsmith.simulator.meanings.atomic import copied_step
-from warpsmith.simulator.meanings.registry import machine, refuse
+from warpsmith.simulator.meanings.registry import machine
 from warpsmith.simulator.meanings.reports import mask_width, reports
+from warpsmith.simulator.meanings.tensor_override import overridden
 from warpsmith.simulator.meanings.tensor_stores import stored
 from warpsmith.simulator.memory import GLOBAL_BASE
 from warpsmith.simulator.multicast import destinations
@@ -62,16 +63,10 @@ def _mode(m: Match) -> str:
     return next((w for w in words if w.startswith(("tile", "im2col"))), "tile")
 
 
-def _refused(m: Match) -> Refused | None:
-    if "override" in m.mnemonic:
-        return refuse("`.override` is not modelled")
-    return reports(m)
-
-
 @machine("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor")
 def tensor(m: Match) -> Function | Refused:
     """Copy a box between a tensor in global memory and shared memory, or reduce it into the tensor."""
-    if (no := _refused(m)) is not None:
+    if (no := reports(m)) is not None:
         return no
     names = tuple(slot.name for slot in m.operands)
     spaces = {slot.name: slot.space for slot in m.operands if slot.kind == "address"}
@@ -83,11 +78,11 @@ def tensor(m: Match) -> Function | Refused:
     def run(x: Lanes, *operands: Any) -> None:
         v = dict(zip(names, operands, strict=False))
         for lane in lanes_of(x):
-            f = _map_of(x, lane, v["m"][0], dimensions, mode)
+            f = _map_of(x, lane, v["m"], dimensions, mode)
             if f is None:
                 continue
             offsets = [lane.at(o) for o in v["o"]] if v.get("o") is not None else []
-            coordinates = [lane.at(c) for c in v["m"][1]]
+            coordinates = [lane.at(c) for c in _split(v["m"][1], mode, dimensions)[1]]
             modelled(f, coordinates[0])
             if not _starts_on_sixteen(x, lane, f, coordinates[0]):
                 continue
@@ -137,8 +132,18 @@ def _rows(f: TensorMapFields, coordinates: list[int], offsets: list[int], mode: 
     return rows_tiled(f, coordinates)
 
 
-def _map_of(x: Lanes, lane: Lane, address: Any, dimensions: int, mode: str) -> TensorMapFields | None:
-    """Read and check the 128 bytes of the lane's tensor map; None when it was reported."""
+def _split(operands: list[Any], mode: str, dimensions: int) -> tuple[list[Any], list[Any]]:
+    """Return what overrides fields of the tensor map, and the coordinates."""
+    at = len(operands) - (5 if mode.endswith("4") else dimensions)
+    return operands[:at], operands[at:]
+
+
+def _map_of(x: Lanes, lane: Lane, operands: Any, dimensions: int, mode: str) -> TensorMapFields | None:
+    """Read and check the 128 bytes of the lane's tensor map; None when it was reported.
+
+    `operands` are its address and a list: what overrides its fields, then the coordinates.
+    """
+    address, others = operands[0], _split(operands[1], mode, dimensions)
     span = span_of(x, lane, None, lane.at(address), 128)
     if span is None:
         return None
@@ -163,6 +168,8 @@ def _map_of(x: Lanes, lane: Lane, address: Any, dimensions: int, mode: str) -> T
         return None
     if mode in _WIDE and f.interleave != "none":
         _bad_map(x, lane, f"a copy in {mode} mode with a tensor map of interleave {f.interleave}, which this mode has not")
+        return None
+    if others[0] and (f := overridden(x, lane, f, *others)) is None:
         return None
     start, size = f.address - GLOBAL_BASE, extent(f)
     found, distance = x.machine.global_.allocation_near(start)
@@ -317,7 +324,7 @@ def _store(
 def prefetch(m: Match) -> Function | Refused:
     """Check the tensor map; the cache is not modelled."""
     names = tuple(slot.name for slot in m.operands)
-    if (no := _refused(m)) is not None:
+    if (no := reports(m)) is not None:
         return no
     mode = _mode(m)
     dimensions = next(int(w[0]) for w in m.mnemonic.split(".") if w in ("1d", "2d", "3d", "4d", "5d"))
@@ -325,9 +332,10 @@ def prefetch(m: Match) -> Function | Refused:
     def run(x: Lanes, *operands: Any) -> None:
         v = dict(zip(names, operands, strict=False))
         for lane in lanes_of(x):
-            f = _map_of(x, lane, v["m"][0], dimensions, mode)
+            f = _map_of(x, lane, v["m"], dimensions, mode)
             if f is not None:
-                modelled(f, lane.at(v["m"][1][0]))
-                _starts_on_sixteen(x, lane, f, lane.at(v["m"][1][0]))
+                column = lane.at(_split(v["m"][1], mode, dimensions)[1][0])
+                modelled(f, column)
+                _starts_on_sixteen(x, lane, f, column)
 
     return run

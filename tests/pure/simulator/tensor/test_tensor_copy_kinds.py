@@ -240,3 +240,56 @@ def test_copies_that_report_are_refused(run: Any, report: str, reason: str) -> N
     tensor_map = TensorMap(np.zeros((8, 16), np.uint16), box=(8, 16))
     with pytest.raises(CapabilityError, match=reason):
         run(body, np.zeros(256, np.uint8), tensor_map, parameters=MAP, target="sm_107a", version="9.4")
+
+
+# --- fields that the instruction overrides (9.7.10.28.5.2) ------------------------------------------------------------
+
+
+def _overriding(extra: str, attribute: str, dims: int, coordinates: str, size: int) -> str:
+    body = loading(dims, [0] * dims, size)
+    old = body[body.index("[%rd1, {") : body.index("}]", body.index("[%rd1, {")) + 2]
+    body = body.replace(old, f"[%rd1, {extra}, {{{coordinates}}}]")
+    return body.replace("complete_tx::bytes [", f"complete_tx::bytes.override::global_address{attribute} [")
+
+
+def _other(shape: tuple[int, ...]) -> np.ndarray:
+    return np.random.default_rng(7).integers(0, 1 << 31, shape).astype(np.int32)
+
+
+NINE_FOUR = {"target": "sm_107f", "version": "9.4", "parameters": MAP + ", .param .u64 other"}
+
+
+def test_the_address_overrides_that_of_the_map(run: Any) -> None:
+    a, other, out = np.zeros((64, 32), np.int32), _other((2048, 32)), np.zeros((8, 16), np.int32)
+    body = " ld.param.u64 %rd9, [other];\n" + _overriding("%rd9", "", 2, "4, 3", 512)
+    r = run(body, out, TensorMap(a, box=(8, 16)), other, **NINE_FOUR)
+    assert [str(f) for f in r.findings] == []
+    assert (out == other[3:11, 4:20]).all()
+
+
+@pytest.mark.parametrize(("move", "rows", "message"), [
+    (4, 2048, "in the place of the tensor map's is no multiple of 16"),
+    (128, 1024, "in the place of the tensor map's on 128 KiB must be allocated"),
+])  # fmt: skip
+def test_the_address_must_be_aligned_and_128_kib_allocated(run: Any, move: int, rows: int, message: str) -> None:
+    a, other, out = np.zeros((64, 32), np.int32), _other((rows, 32)), np.zeros((8, 16), np.int32)
+    body = f" ld.param.u64 %rd9, [other]; add.u64 %rd9, %rd9, {move};\n" + _overriding("%rd9", "", 2, "4, 3", 512)
+    (finding,) = run(body, out, TensorMap(a, box=(8, 16)), other, **NINE_FOUR).findings
+    assert (finding.kind, message in finding.message) == ("out-of-bounds", True)
+
+
+def test_dimensions_and_strides_override_those_of_the_map(run: Any) -> None:
+    """Twelve columns and five rows of 192 bytes, whose stride is 12 in units of 16 bytes; outside lies zero."""
+    a, other, out = np.zeros((64, 32), np.int32), _other((1024, 48)), np.zeros((8, 16), np.int32)
+    head = " ld.param.u64 %rd9, [other]; .reg .b16 %n<3>; .reg .b32 %low; mov.b16 %n0, 0x0c; mov.b16 %n1, 0x105;\n"
+    head += " mov.b16 %n2, 0; mov.b32 %low, 12;\n"
+    attribute = ".override::global_dim_stride"
+    body = head + _overriding("%rd9, {%n0, %n1}, {%low}, %n2", attribute, 2, "0, 0", 512)
+    r = run(body, out, TensorMap(a, box=(8, 16)), other, **NINE_FOUR)
+    assert [str(f) for f in r.findings] == []
+    want = np.zeros((8, 16), np.int32)
+    want[:5, :12] = other[:5, :12]
+    assert (out == want).all()
+    body = head + _overriding("%rd9, {%n0, %n1}, {%low}, %n2", attribute, 2, "4, 0", 512)
+    (finding,) = run(body, out, TensorMap(a, box=(8, 16)), other, **NINE_FOUR).findings
+    assert finding.message == "a copy whose dimensions stand in the place of the tensor map's must start at zero"
