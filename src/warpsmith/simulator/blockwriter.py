@@ -65,8 +65,8 @@ class Writer:
         self.names: dict[Any, str] = {}
         self.binds: list[Callable[[Lanes], Any]] = []
         self.lines: list[str] = []
-        self.kept: list[Group] = []
-        """Groups whose identity names closure variables: kept alive while the source is written."""
+        self.at = {id(op): start + i for i, op in enumerate(operations)}
+        self.kept: list[Group] = []  # their identity names closure variables, so they live while the source is written
         self.mask = "m" if masked else ""
         self.cut: frozenset[tuple[str, int]] = frozenset()
         """Registers that hold a value with some of its bits masked off, at this point of the block."""
@@ -259,7 +259,7 @@ class Writer:
             self.emit("if x.machine.tracking_began:")
             if indent:
                 self.emit(f" x.mask = {restore or 'None'}")
-            self.emit(f" return {self.start + self.operations.index(op) + 1}")
+            self.emit(f" return {self.at[id(op)] + 1}")
         if indent:
             for i in range(before, len(self.lines)):
                 self.lines[i] = indent + self.lines[i]
@@ -291,14 +291,14 @@ class Writer:
         fn: Any = op.fn
         self.emit(f"{self.constant(fn.many)}(x, {operations}, {dests}, {array}, {text})")
         self.emit("if x.machine.tracking_began:")
-        self.emit(f" return {self.start + self.operations.index(g.operations[-1]) + 1}")
+        self.emit(f" return {self.at[id(g.operations[-1])] + 1}")
 
     def rendezvous(self, op: Operation, restore: str) -> None:
         """Write: return before the operation while lanes of its member mask are missing."""
         self.emit(f"if x.short({self.members(op)}):")
         if op.guard is not None:
             self.emit(f" x.mask = {restore or 'None'}")
-        self.emit(f" return {-1 - self.start - self.operations.index(op)}")
+        self.emit(f" return {-1 - self.at[id(op)]}")
 
     def members(self, op: Operation) -> str:
         """Return the expression of the lanes that execute a collective together."""

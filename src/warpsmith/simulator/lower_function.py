@@ -60,6 +60,10 @@ class Shared:
     local_names: list[tuple[str, int, int]] = field(default_factory=list)
 
 
+LONGEST = 2048
+"""Operations of a block at most, about: what is done with a block whole (order, compilation) takes more than linear time."""
+
+
 @final
 class FunctionLowering:
     """Lowers one function: declarations when made, code by `run`."""
@@ -212,6 +216,9 @@ class FunctionLowering:
             for op in lowered:
                 op.used_bytes = self.used_bytes
             self.current.operations.extend(lowered)
+            if len(self.current.operations) >= LONGEST:
+                following = self.new_block()
+                self.end(Jump(following.index), following)
             return
         guard = self.instructions.guard(s)
         if isinstance(lowered, Jump):

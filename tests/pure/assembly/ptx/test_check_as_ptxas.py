@@ -116,6 +116,17 @@ REFUSED = [
         "mapa.shared::cluster.u32 %u32_0, g, %u32_1",
         "`g` is in .global, the instruction takes the address of a variable elsewhere",
     ),
+    ("sm_75", "st.global.v2.b32 [g], {%f32_0, %s32_0}", "the elements of `{%f32_0, %s32_0}` are of different types"),
+    (
+        "sm_120a",
+        f"{MXF4} {FOUR}, {{%b32_0, %b32_1, %b32_2, %b32_3}}, {{%b32_0, %b32_1}}, {FOUR}, %b32_4, {{1, 0}}, %b32_4, {{0, 1}}",
+        "1 is no byte that holds scale factors here",
+    ),
+    (
+        "sm_120a",
+        f"{MXF4} {FOUR}, {{%b32_0, %b32_1, %b32_2, %b32_3}}, {{%b32_0, %b32_1}}, {FOUR}, %b32_4, {{2, 2}}, %b32_4, {{0, 3}}",
+        "2 is no thread that holds scale factors here",
+    ),
     ("sm_75", "mov.u32 %u32_0, g", "`g` is in .global, its address has 64 bits"),
     ("sm_75", "mov.b32 {%b16_0, %b16_1}, {%b32_0}", "`mov.b32` has two vectors"),
     ("sm_75", "mov.pred %pred_0, {%pred_1}", "`{%pred_1}` is a vector, a scalar is wanted"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpsmith.base.errors import CapabilityError
+from warpsmith.base.errors import CapabilityError, PtxError
 
 FORMATS = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15), "e3m2": (3, 2, 3), "e2m3": (2, 3, 1), "e2m1": (2, 1, 1), "ue4m3": (4, 3, 7)}
 SMALLEST = {"e4m3": -6, "e5m2": -14, "e3m2": -2, "e2m3": 0, "e2m1": 0, "ue4m3": -6, "ue8m0": -127}
@@ -123,7 +123,7 @@ def scales(rng: np.random.Generator, factors: np.ndarray, byte: int, thread: int
 def run_one(run: Any, form: str, parts: list[np.ndarray], ids: tuple[Any, Any, Any, Any], **options: Any) -> Any:
     """Load the registers of A, B, C and the factors, multiply, and return D and the result of the run."""
     lines = ["mul.wide.u32 %rd1, %t, 4; ld.param.u64 %rd2, [in]; add.u64 %rd2, %rd2, %rd1; add.u64 %out, %out, %rd1;"]
-    lines.append("cvt.u16.u32 %h0, %t; mov.b16 %h1, 1;")
+    lines.append("cvt.u16.u32 %h0, %t; mov.b16 %h1, 1; mov.b16 %h2, 2; mov.b16 %h4, 4;")
     lines += [f"ld.global.b32 %r{i}, [%rd2+{128 * i}];" for i in range(12)]
     a, b, c, d = ("{" + ", ".join(f"%r{i}" for i in r) + "}" for r in (range(4), (4, 5), range(6, 10), range(20, 24)))
     lines.append(f"mma.sync.aligned.{form} {d}, {a}, {b}, {c}, %r10, {{{ids[0]}, {ids[1]}}}, %r11, {{{ids[2]}, {ids[3]}}};")
@@ -230,10 +230,10 @@ def test_thirty_five_bits_are_kept_of_packed_sums_and_twenty_five_of_bytes(run: 
 @pytest.mark.parametrize(
     ("form", "ids", "message"),
     [
-        (FORMS[7], (1, 0, 0, 0), r"byte-id-a 1 has no meaning for scale_vec::2X; use one of 0, 2"),
-        (FORMS[-1], (0, 0, 2, 0), r"byte-id-b 2 has no meaning for scale_vec::4X; use one of 0"),
-        (FORMS[0], (0, 2, 0, 0), r"thread-id-a 2 has no meaning for scale_A; use one of 0, 1"),
-        (FORMS[0], (0, 0, 0, 4), r"thread-id-b 4 has no meaning for scale_B; use one of 0, 1, 2, 3"),
+        (FORMS[7], ("%h1", 0, 0, 0), r"byte-id-a 1 has no meaning for scale_vec::2X; use one of 0, 2"),
+        (FORMS[-1], (0, 0, "%h2", 0), r"byte-id-b 2 has no meaning for scale_vec::4X; use one of 0"),
+        (FORMS[0], (0, "%h2", 0, 0), r"thread-id-a 2 has no meaning for scale_A; use one of 0, 1"),
+        (FORMS[0], (0, 0, 0, "%h4"), r"thread-id-b 4 has no meaning for scale_B; use one of 0, 1, 2, 3"),
         (FORMS[0], (0, 0, "%h0", "%h1"), r"byte-id-b or thread-id-b differs between lanes of a warp; use one value"),
     ],
 )
@@ -241,6 +241,24 @@ def test_a_selector_without_meaning_is_refused(run: Any, form: str, ids: tuple[A
     parts, _ = problem(form, 0, (0, 0, 0, 0))
     with pytest.raises(CapabilityError, match=message):
         run_one(run, form, parts, ids)
+
+
+@pytest.mark.parametrize(
+    ("form", "ids", "message"),
+    [
+        (FORMS[7], (1, 0, 0, 0), "1 is no byte that holds scale factors here"),
+        (FORMS[-1], (0, 0, 2, 0), "2 is no byte that holds scale factors here"),
+        (FORMS[0], (0, 2, 0, 0), "2 is no thread that holds scale factors here"),
+        (FORMS[0], (0, 0, 0, 4), "4 is no thread that holds scale factors here"),
+    ],
+)
+def test_a_constant_selector_without_meaning_is_refused_by_the_checker(
+    run: Any, form: str, ids: tuple[int, ...], message: str
+) -> None:
+    parts, _ = problem(form, 0, (0, 0, 0, 0))
+    with pytest.raises(PtxError) as refused:
+        run_one(run, form, parts, ids)
+    assert [p.message for p in refused.value.problems] == [message]
 
 
 def test_a_selector_may_be_in_a_register(run: Any) -> None:

@@ -24,7 +24,7 @@ def address_fault(operand: Operand, slot: OperandSlot, at: Context) -> str:
     fault = _base_fault(operand.base, slot, at)
     if fault:
         return fault
-    if operand.offset and at.opcode in _TEXTURES:
+    if (operand.offset or operand.zero) and at.opcode in _TEXTURES:
         return "`{}`: a texture or surface takes no offset"
     given = operand.inner
     optional = sum(s.optional for s in slot.inner)

@@ -73,7 +73,7 @@ def _key(operand: Operand, lookup: Lookup, valued: bool) -> Hashable:
         return (operand.kind, operand.value) if valued else operand.kind
     if isinstance(operand, AddressOperand):
         base = _key(operand.base, lookup, valued)
-        return "[]", base, operand.offset != 0, *[_key(part, lookup, valued) for part in operand.inner]
+        return "[]", base, operand.offset != 0 or operand.zero, *[_key(part, lookup, valued) for part in operand.inner]
     if isinstance(operand, VectorOperand):
         # most elements are plain registers: no further call for them
         return tuple(

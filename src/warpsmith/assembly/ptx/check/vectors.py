@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.check.context import is_sink
@@ -21,6 +22,8 @@ _FRAGMENTS = frozenset(("mma", "wmma", "wgmma", "tcgen05"))
 """Opcodes whose elements may be constants where the register that holds them takes one, whatever the elements are."""
 _SELECTORS = ("ida", "idb")
 """Vectors of mma that are no fragments: the byte-id and thread-id of scale factors."""
+_BRACES = ("multimem.", "tcgen05.", "mma.sp")
+"""How mnemonics begin whose vectors no vector register stands for: ptxas refuses it, or ends without a word."""
 _VECTORS_OF_ONE = frozenset(("ld", "ldu", "mov", "st", "suld", "sust"))
 """Opcodes whose scalar may stand in braces."""
 
@@ -43,9 +46,12 @@ def _vector_fault(operand: VectorOperand, slot: OperandSlot, at: Context) -> str
         return "`{}` is a vector, a scalar is wanted"
     if slot.count is not None and count != slot.count:
         return f"`{{}}` has {count} element{'s' * (count != 1)}, {slot.count} {'is' if slot.count == 1 else 'are'} wanted"
-    kinds = {s.type for e in operand.elements if isinstance(e, Name) and (s := at.lookup(e.name)) and s.type}
+    types = [s.type for e in operand.elements if isinstance(e, Name) and (s := at.lookup(e.name)) and s.type]
+    kinds = set(types)
     if len({t.bits for t in kinds}) > 1:
         return "the elements of `{}` differ in width"
+    if len(kinds) > 1 and any(not _alike(a, b) for a, b in pairwise(types)):
+        return "the elements of `{}` are of different types"
     for k, element in enumerate(operand.elements):
         if is_sink(element):
             if slot.direction != "write" and not slot.sink:
@@ -59,6 +65,12 @@ def _vector_fault(operand: VectorOperand, slot: OperandSlot, at: Context) -> str
     if count and all(is_sink(e) for e in operand.elements):
         return "`{}` drops every element, one register at least must be written"
     return ""
+
+
+def _alike(a: PtxType, b: PtxType) -> bool:
+    """Say whether registers may stand next to each other in a vector: ptxas compares each element with the one before it."""
+    integers = all(t.kind in ("unsigned", "signed") for t in (a, b))
+    return a is b or integers or "bits" in (a.kind, b.kind)
 
 
 def _takes_braces(slot: OperandSlot, at: Context) -> bool:
@@ -118,7 +130,8 @@ def _whole_vector_fault(operand: Operand, slot: OperandSlot, at: Context) -> str
     if is_sink(operand) and slot.sink and at.opcode == "atom":  # a simple reduction
         return ""
     symbol = at.lookup(operand.name) if isinstance(operand, Name) else None
-    if not isinstance(operand, Name) or (symbol is not None and symbol.vector == 1):
+    braces = at.mnemonic.startswith(_BRACES)
+    if braces or not isinstance(operand, Name) or (symbol is not None and symbol.vector == 1):
         return f"`{{}}` should be a vector of {slot.count} elements in braces"
     if symbol is None:
         return "`{}` is not declared"

@@ -152,6 +152,23 @@ def no_sink(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
 
 
 @rule
+def scale_selectors(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
+    """Which bytes of which threads hold the scale factors of a block-scaled `mma`: constants in range (9.7.16.3)."""
+    if "kind::mxf8f6f4" in match.mnemonic:
+        bytes_ = (0, 1, 2, 3)
+    else:
+        bytes_ = (0,) if "scale_vec::4X" in match.mnemonic else (0, 2)
+    for slot, (index, operand) in zip(match.operands, enumerate(operands), strict=False):
+        if slot.name not in ("ida", "idb") or not isinstance(operand, VectorOperand):
+            continue
+        threads = (0, 1) if slot.name == "ida" else (0, 1, 2, 3)
+        for what, element, allowed in zip(("byte", "thread"), operand.elements, (bytes_, threads), strict=False):
+            if isinstance(element, Immediate) and element.value not in allowed:
+                hint = f"write {' or '.join(map(str, allowed))}"
+                yield RuleProblem(f"{element.text} is no {what} that holds scale factors here", index, hint)
+
+
+@rule
 def kept_result(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
     """`shfl` always writes the value it passes on (9.7.10.6)."""
     first = operands[0].first if isinstance(operands[0], PairOperand) else operands[0]
