@@ -156,7 +156,8 @@ def load(m: Match) -> Function | Refused:
     reduction = _Reduction(words) if "red" in words else None
     if reduction is not None and form.shape != "32x32b":
         return refuse(
-            "`.red` of tcgen05.ld with .16x32bx2 is not modelled: which thread gets the result of a lane is left open"
+            "`.red` of tcgen05.ld with .16x32bx2 is not modelled: it reduces `in each lane` for `the corresponding thread` "
+            "(9.7.18.8.3), and here two threads load a lane"
         )
 
     def run(x: Lanes, d: Any, *rest: Any) -> None:

@@ -32,9 +32,12 @@ _COUNTS = {"scale_vec::1X": 1, "scale_vec::2X": 2, "scale_vec::4X": 4, "block16"
 def _refused(words: list[str]) -> str:
     """Return why a form is not modelled; empty: it is."""
     if "ashift" in words:
-        return "`.ashift` is not modelled: which way rows move is left to a figure"
+        return "`.ashift` is not modelled: whether rows move to higher or to lower lanes is not said (9.7.18.10.10.1)"
     if "sp" in words and ("ws" in words or "block_scale" in words):
-        return "sparse products of tcgen05 with .ws or block scaling are not modelled"
+        return (
+            "sparse products of tcgen05 with .ws or block scaling are not modelled: where their metadata stand is left to "
+            "figures (9.7.18.10.9.4), and how their scaled sums are grouped has no source"
+        )
     if "kind::ti16" in words or any(w.startswith(("decompress::", "collector::b::")) for w in words):
         return "products of sm_107 are not modelled"
     return ""
