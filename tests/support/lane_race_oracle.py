@@ -59,7 +59,7 @@ def program(seed: int) -> list[Step]:
         steps += _barrier(rng, weak=weak == 2 * phase)
         kind = rng.choice(["st", "st", "atom", "st.volatile" if len(kinds) > 1 else "st"])
         type_ = "b32" if kind == "atom" else rng.choice(list(_SIZES))
-        steps.append(Step(kind, type_, _addresses(rng, _SIZES[type_], apart=True)))
+        steps.append(Step(kind, type_, _addresses(rng, _SIZES[type_], apart=kind != "atom")))
         steps += _barrier(rng, weak=weak == 2 * phase + 1)
     return steps
 

@@ -32,6 +32,9 @@ FAMILY = {
     "a writer of a part": ([NEIGHBOUR, OWN, HALF], 2),
     "a reader of more": (["@%p3 ld.shared.v4.b32 {%r9, %r10, %r11, %r5}, [%r3+16];", OWN, WRITE], 2),
     "an atomic writer": ([NEIGHBOUR, OWN, "atom.shared.add.u32 %r9, [%r3], 5;"], 2),
+    "one of many atomic writers unknown": (
+        ["red.shared.add.u32 [%r2+16], 1;", "@!%p1 bar.warp.sync 0xfffffff0;", "@%p2 ld.shared.b32 %r5, [%r2+16];"], 2,
+    ),
     "a weak read, then a strong one": (
         [NEIGHBOUR, "@%p1 ld.volatile.shared.b32 %r9, [%r3+16];", "@!%p1 atom.shared.add.u32 %r9, [%r3], 5;"], 2,
     ),

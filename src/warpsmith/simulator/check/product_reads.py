@@ -50,6 +50,8 @@ class ProductReads:
         races = self.races
         if races.places < races.machine.threads // 32:  # warps share places: which read is kept depends on the order
             return False
+        if races.strong is not None and races.strong.used:
+            return False
         for o in operands:
             if not races.tags.alike(o.items, o.swizzle) or not self._ordered(races.shared.writes[self._cells(o)]):
                 return False

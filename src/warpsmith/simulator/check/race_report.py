@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-__all__ = ["KINDS", "REPAIR", "Accesses", "Pairs", "address_in", "lanes_of", "report"]
+__all__ = ["KINDS", "REPAIR", "Accesses", "Pairs", "lanes_of", "report", "report_together"]
 
 KINDS = {"shared": "shared-race", "global": "global-race"}
 REPAIR = {
     "shared": "Put a barrier that both threads pass (bar.sync, bar.warp.sync within a warp, an mbarrier) between the accesses.",
     "global": "Order the two accesses (a release and an acquire, a barrier of the grid or of the CTA), or make both atomic.",
 }
+
+_WORDS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 
 class Accesses(NamedTuple):
@@ -69,7 +71,7 @@ def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Ma
         return
     other, who = races.party(item)
     text = f"{site.text} {'reads' if verb == 'reads' else 'writes'} "
-    text += address_in(shadow, int(accesses.at[place[: accesses.at.ndim]]))
+    text += _address_in(shadow, int(accesses.at[place[: accesses.at.ndim]]))
     did = "read" if verb == "overwrites" else "written"
     repair = REPAIR[shadow.space.name]
     if asynchronous:
@@ -85,7 +87,7 @@ def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Ma
     x.finding(kind, text, lanes=lanes, related=related, repair=repair)
 
 
-def address_in(shadow: Shadow, index: int) -> str:
+def _address_in(shadow: Shadow, index: int) -> str:
     """Name the address of a flat index."""
     space = shadow.space
     return f"{space.name} address {index + GLOBAL_BASE if space.name == 'global' else index % space.row:#x}"
@@ -96,3 +98,25 @@ def lanes_of(x: Lanes, where: tuple[NDArray[Any], ...], axis: int, chosen: Mask)
     out = np.zeros(x.shape, np.bool_)
     out[where[axis][chosen], where[axis + 1][chosen]] = True
     return out
+
+
+def report_together(x: Lanes, accesses: Accesses, lanes: Mask, values: NDArray[Any]) -> None:
+    """Report lanes `[C, T]` that store unlike values `[C, T]` to the same bytes with one instruction."""
+    flat, stored = accesses.at[lanes], np.broadcast_to(values, x.shape)[lanes]
+    _, first, group = np.unique(flat, return_index=True, return_inverse=True)
+    words = stored.view(_WORDS[stored.itemsize])
+    unlike = words != words[first[group]]
+    if stored.itemsize == 16:
+        pairs = stored.view(np.uint64).reshape(-1, 2)
+        unlike = (pairs != pairs[first[group]]).any(axis=1)
+    if not unlike.any():
+        return
+    bad = np.zeros(x.shape, np.bool_)
+    bad[lanes] = unlike
+    c, t = np.argwhere(bad)[0].tolist()
+    shadow = accesses.shadow
+    text = (
+        f"{accesses.site.text}: several threads store different values to {_address_in(shadow, int(accesses.at[c, t]))} "
+        "at once, and nothing orders them"
+    )
+    x.finding(KINDS[shadow.space.name], text, lanes=bad, repair=REPAIR[shadow.space.name])

@@ -16,10 +16,19 @@ from warpsmith.simulator.check.columns import ORDINAL
 from warpsmith.simulator.check.entries import AGENT, AGENTS, STRENGTH, TIME, agents_of, entry, times_of
 from warpsmith.simulator.check.lane_reads import LaneReads
 from warpsmith.simulator.check.proxies import ProxyPlanes
-from warpsmith.simulator.check.race_report import KINDS, REPAIR, Accesses, Pairs, address_in, lanes_of, report
+from warpsmith.simulator.check.race_report import Accesses, Pairs, lanes_of, report, report_together
 from warpsmith.simulator.check.read_groups import GroupedLoads, grouped
 from warpsmith.simulator.check.shadow import Shadow, note_last_two
-from warpsmith.simulator.check.sites import Sites, cell_size, columns_of, is_strong, operations_of, orders_through_memory
+from warpsmith.simulator.check.sites import (
+    Sites,
+    cell_size,
+    columns_of,
+    is_strong,
+    is_strong_write,
+    operations_of,
+    orders_through_memory,
+)
+from warpsmith.simulator.check.strong_writes import StrongWrites
 from warpsmith.simulator.check.swizzle_tags import SwizzleTags
 from warpsmith.simulator.check.transit import Transit
 from warpsmith.simulator.host_memory import fits
@@ -71,6 +80,12 @@ class RaceWatch:
         strong = any(is_strong(op) for op in operations_of(program))
         lanes = LaneReads(machine.threads, self.columns.count, self._lanes_lost, strong=strong)
         self.shared = Shadow(machine.shared, self.places * machine.cluster_size + 1, cell, lanes)
+        self.strong: StrongWrites | None = None
+        """Strong writes to shared memory, where a program can make any."""
+        if any(is_strong_write(op, "shared") for op in operations_of(program)):
+            lanes = LaneReads(machine.threads, self.columns.count, self._lanes_lost, strong=False)
+            self.shared.twin = Shadow(machine.shared, self.shared.readers, cell, lanes)
+            self.strong = StrongWrites(self, self.shared.twin)
         self.grouped = GroupedLoads()
         cell = cell_size(program, "global")
         self.global_: Shadow | None = None
@@ -112,6 +127,8 @@ class RaceWatch:
             stop = (row + 1) * self.machine.shared.row >> self.shared.shift
             self.shared.writes[start:stop] = 0
             self.shared.clear_reads(slice(start, stop))
+            if self.shared.twin is not None:
+                self.shared.twin.clear_reads(slice(start, stop))
 
     # --- accesses ---------------------------------------------------------------------------------------------------
 
@@ -131,7 +148,8 @@ class RaceWatch:
         shadow.used = True
         site = self.sites.of(x.op)
         groups, again = None, False
-        if shadow is self.shared and n >= shadow.cell and self.places == self.machine.threads // 32:
+        watched = self.strong is not None and self.strong.used
+        if shadow is self.shared and not watched and n >= shadow.cell and self.places == self.machine.threads // 32:
             groups, again = self.grouped.find(x, index, shadow.cell)
         if groups is None or not self._load_groups(x, groups, site, operations):
             self._load_lanes(x, Accesses(shadow, site, index, shadow.cells(index, n), "reads"), operations, group=again)
@@ -143,9 +161,11 @@ class RaceWatch:
         shadow, site, cells = a.shadow, a.site, a.cells
         deep = (None,) * (cells.ndim - a.at.ndim)
         written = shadow.writes.take(cells, mode="clip")
-        bound = self._bound(x)[(..., None, *deep)] if shadow is self.shared else _LEAST
+        bound = self.bound(x)[(..., None, *deep)] if shadow is self.shared else _LEAST
         if (suspicious := written >= bound).any():
-            self._judge(x, a, suspicious, written, operations=operations)
+            self.judge(x, a, suspicious, written, operations=operations)
+        if self.strong is not None and shadow is self.shared:
+            self.strong.judge(x, a, None, operations=operations)
         entries = entry(self.clocks.now, self.agents(x), site.strength, site.number)
         if operations is not None:
             entries = (entries.astype(np.int64) + self._numbers(site, operations)[:, None, None]).astype(np.uint64)
@@ -153,15 +173,8 @@ class RaceWatch:
         if shadow.lanes is None:
             note_last_two(shadow, cells, entries, self.columns.count)
             return
-        readers = (np.arange(x.t0, x.t1) // 32 % self.places)[(None, ..., *deep)]
-        size = self.machine.cluster_size
-        if size > 1:
-            away = (np.arange(x.c0, x.c1)[:, None] - a.at // self.machine.shared.row) % size
-            readers = readers + self.places * away[(..., *deep)]
-        at = cells * shadow.readers + readers
-        reads = shadow.reads.reshape(-1)
-        mask = None if x.mask is None else x.mask[(..., *deep)]
-        if not group and shadow.lanes.note(reads, at, entries, mask, bound):
+        at, mask = self.places_of(x, shadow, a.at, cells), None if x.mask is None else x.mask[(..., *deep)]
+        if not group and shadow.lanes.note(shadow.reads.reshape(-1), at, entries, mask, bound):
             return
         groups = grouped(x, at, shadow.readers, deep=bool(deep), strong=site.strength > 0)
         if groups is not None:
@@ -173,10 +186,19 @@ class RaceWatch:
             assert one is not None
             self._note_groups(x, one, self.sites.of(op), None)
 
+    def places_of(self, x: Lanes, shadow: Shadow, index: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the places of the threads' warps in cells of shared memory at flat indices, flat in `shadow.reads`."""
+        deep = (None,) * (cells.ndim - index.ndim)
+        readers = (np.arange(x.t0, x.t1) // 32 % self.places)[(None, ..., *deep)]
+        if (size := self.machine.cluster_size) > 1:
+            away = (np.arange(x.c0, x.c1)[:, None] - index // self.machine.shared.row) % size
+            readers = readers + self.places * away[(..., *deep)]
+        return cells * shadow.readers + readers
+
     def _load_groups(self, x: Lanes, groups: ReadGroups, site: Site, operations: list[Operation] | None) -> bool:
         """Note loads by groups of lanes, if none of them may race (else the lanes have to be judged)."""
         shadow = self.shared
-        bound = self._bound(x)
+        bound = self.bound(x)
         low = int(bound[0]) if bound.size == 1 or (bound == bound[0]).all() else bound[groups.rows]
         if (shadow.writes.take(groups.cells, mode="clip") >= low).any():
             return False
@@ -190,7 +212,7 @@ class RaceWatch:
         if operations is not None:
             entries += self._numbers(site, operations).astype(np.uint64)[groups.numbers]
         assert self.shared.lanes is not None
-        bound = self._bound(x)[groups.rows] if bound is None else bound
+        bound = self.bound(x)[groups.rows] if bound is None else bound
         self.shared.lanes.note_groups(self.shared.reads.reshape(-1), groups, entries, bound)
 
     def _numbers(self, site: Site, operations: list[Operation]) -> NDArray[np.int64]:
@@ -211,44 +233,29 @@ class RaceWatch:
         chosen = np.broadcast_to(lanes[(..., *deep)], cells.shape)
         written, read = shadow.writes.take(cells, mode="clip"), shadow.reads.take(cells, axis=0, mode="clip")
         if shadow is self.shared:
-            bound = self._bound(x)[(..., None, *deep)]
+            bound = self.bound(x)[(..., None, *deep)]
             again, after = written >= bound, read >= bound[..., None]
         else:
             again, after = written != 0, read != 0
         same: Mask | None = None
         accesses = Accesses(shadow, site, index, cells, "writes")
         if again.any():
-            same = self._judge(x, accesses, again & chosen, written, storing=(at, n, values))
+            same = self.judge(x, accesses, again & chosen, written, storing=(at, n, values))
         if after.any():
-            self._judge(x, accesses._replace(verb="overwrites"), after & chosen[..., None], read, storing=(at, n, values))
+            self.judge(x, accesses._replace(verb="overwrites"), after & chosen[..., None], read, storing=(at, n, values))
+        if self.strong is not None and shadow is self.shared:
+            self.strong.judge(x, accesses, chosen, storing=(at, n, values))
+            if site.strength:
+                self.strong.note(x, accesses, lanes)
         entries = np.broadcast_to(entry(self.clocks.now, self.agents(x), site.strength, site.number)[(..., *deep)], cells.shape)
         if same is not None:
             chosen = chosen & ~same[(..., *deep)]
         where, mine = cells[chosen], entries[chosen]
         shadow.writes[where] = mine
         if site.strength == 0 and (shadow.writes[where] != mine).any():
-            self._together(x, shadow, index, lanes, values, site)
+            report_together(x, accesses, lanes, values)
         if site.strength and self.through_memory and self.machine.order is not None:
             self.machine.order.stored(x, at.space, index, lanes, site)
-
-    def _together(self, x: Lanes, shadow: Shadow, index: Any, lanes: Mask, values: Any, site: Site) -> None:
-        """Judge lanes that store to the same bytes with one instruction: unlike values race."""
-        flat, stored = index[lanes], np.broadcast_to(values, x.shape)[lanes]
-        _, first, group = np.unique(flat, return_index=True, return_inverse=True)
-        unlike = stored.view(_WORDS[stored.itemsize]) != stored.view(_WORDS[stored.itemsize])[first[group]]
-        if stored.itemsize == 16:
-            unlike = (stored.view(np.uint64).reshape(-1, 2) != stored.view(np.uint64).reshape(-1, 2)[first[group]]).any(axis=1)
-        if not unlike.any():
-            return
-        bad = np.zeros(x.shape, np.bool_)
-        bad[lanes] = unlike
-        c, t = np.argwhere(bad)[0].tolist()
-        kind = KINDS[shadow.space.name]
-        text = (
-            f"{site.text}: several threads store different values to {address_in(shadow, int(index[c, t]))} at once, and "
-            "nothing orders them"
-        )
-        x.finding(kind, text, lanes=bad, repair=REPAIR[shadow.space.name])
 
     def store_as(self, x: Lanes, at: Located, n: int, lanes: Mask, entries: Entries) -> None:
         """Note n-byte stores of lanes that an operation in flight makes for them: `entries` `[C, T]` name it."""
@@ -264,22 +271,24 @@ class RaceWatch:
         written, read = shadow.writes.take(cells, mode="clip"), shadow.reads.take(cells, axis=0, mode="clip")
         bound = np.ones((x.shape[0], 1), np.uint64)[(..., *deep)]
         if shadow is self.shared:
-            bound = self._bound(x)[(..., None, *deep)]
+            bound = self.bound(x)[(..., None, *deep)]
         accesses = Accesses(shadow, site, index, cells, "writes")
         if (again := (written >= bound) & chosen).any():
-            self._judge(x, accesses, again, written)
+            self.judge(x, accesses, again, written)
         if (after := (read >= bound[..., None]) & chosen[..., None]).any():
-            self._judge(x, accesses._replace(verb="overwrites"), after, read)
+            self.judge(x, accesses._replace(verb="overwrites"), after, read)
         shadow.writes[cells[chosen]] = np.broadcast_to(entries[(..., *deep)], cells.shape)[chosen]
 
     def forget(self, space: Space, start: int, stop: int) -> None:
         """Forget who wrote bytes."""
         if (shadow := self.shadow_of(space)) is not None and shadow.used:
             shadow.writes[shadow.span(start, stop)] = 0
+            if shadow.twin is not None:
+                shadow.twin.clear_reads(shadow.span(start, stop))
 
     # --- judging ----------------------------------------------------------------------------------------------------
 
-    def _judge(
+    def judge(
         self, x: Lanes, accesses: Accesses, suspicious: Mask, entries: Entries, *, operations: list[Operation] | None = None,
         storing: tuple[Located, int, Any] | None = None,
     ) -> Mask | None:  # fmt: skip
@@ -289,7 +298,7 @@ class RaceWatch:
         if where[0].size == 0:
             return None
         pairs = Pairs(where, where[axis] + x.c0, where[axis + 1] + x.t0, entries[where])
-        if accesses.verb == "overwrites":
+        if suspicious.ndim > accesses.cells.ndim:
             pairs = self._with_lanes(x, accesses, pairs)
         bad = self._unordered(pairs, accesses.site.strength)
         if accesses.verb == "overwrites" and bad.any():
@@ -318,7 +327,7 @@ class RaceWatch:
         if found is None:
             return pairs
         some, reads = found
-        pair, slot = np.nonzero(reads >= self._bound(x)[pairs.rows[some] - x.c0, None])
+        pair, slot = np.nonzero(reads >= self.bound(x)[pairs.rows[some] - x.c0, None])
         more = some[pair]
         return Pairs(
             tuple(np.concatenate([w, w[more]]) for w in pairs.where), np.concatenate([pairs.rows, pairs.rows[more]]),
@@ -374,7 +383,7 @@ class RaceWatch:
             found = self._agents[x.rect] = rows + np.arange(x.t0, x.t1, dtype=np.int64)
         return found
 
-    def _bound(self, x: Lanes) -> NDArray[np.uint64]:
+    def bound(self, x: Lanes) -> NDArray[np.uint64]:
         """Return, for each CTA of a rectangle, the least entry that its threads may not know of."""
         if self._bounds_at != self.clocks.now:
             since = self.clocks.floor if self.machine.cluster_size == 1 else self.clocks.birth
@@ -383,9 +392,6 @@ class RaceWatch:
                 self._bounds[:] = 1
             self._bounds_at = self.clocks.now
         return self._bounds[x.c0 : x.c1]
-
-
-_WORDS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 
 def _equal(a: NDArray[Any], b: NDArray[Any]) -> Mask:

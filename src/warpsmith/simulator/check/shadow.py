@@ -34,6 +34,8 @@ class Shadow:
 
     def __init__(self, space: Space, readers: int, cell: int, lanes: LaneReads | None = None) -> None:
         self.space, self.readers, self.lanes = space, readers, lanes
+        self.twin: Shadow | None = None
+        """A shadow that is split with this one."""
         self.used = False
         self._make(cell)
 
@@ -70,6 +72,8 @@ class Shadow:
             self.reads[: len(reads) * times] = np.repeat(reads, times, axis=0)
         if self.lanes is not None:
             self.lanes.resize(len(self.reads), self.readers, times)
+        if self.twin is not None:
+            self.twin._split(cell)
 
     def _grow(self) -> None:
         writes, reads = self.writes, self.reads

@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 
     from warpsmith.simulator.program import Operation, Program
 
-__all__ = ["Site", "Sites", "cell_size", "columns_of", "is_strong", "operations_of", "orders_through_memory", "release_stores"]
+__all__ = [
+    "Site",
+    "Sites",
+    "cell_size",
+    "columns_of",
+    "is_strong",
+    "is_strong_write",
+    "operations_of",
+    "orders_through_memory",
+    "release_stores",
+]
 
 _SCOPES = {"cta": 1, "cluster": 2, "gpu": 3, "sys": 3, "gl": 3}
 _WIDTH = re.compile(r"(?:\.v([248]))?\.(?:[bsuf]|bf)(\d+)(?:x(2))?$")
@@ -106,6 +116,14 @@ def is_strong(operation: Operation) -> bool:
 def _has_gaps(op: Operation) -> bool:
     """Say whether a store leaves out elements of its vector (`_`)."""
     return op.opcode == "st" and any(isinstance(o, Vector) and None in o.items for o in op.operands)
+
+
+def is_strong_write(operation: Operation, space: str) -> bool:
+    """Say whether an instruction may make strong writes to a space, as far as its name tells."""
+    if operation.opcode not in ("st", "atom", "red") or not is_strong(operation):
+        return False
+    spaces = {word.partition("::")[0] for word in operation.text.split(".")} & {"shared", "global", "local", "param"}
+    return not spaces or space in spaces
 
 
 def _strength(words: list[str]) -> int:

@@ -130,6 +130,8 @@ class Transit:
             return
         shadow.used = True
         self._judge(x, who, shadow, _distinct(shadow.writes[cells]), "reads", written=True)
+        if self.races.strong is not None and shadow is self.races.shared:
+            self._judge(x, who, shadow, self.races.strong.of(cells), "reads", written=True)
         site = self.races.sites.of(x.op)
         noted = np.array([entry(m.ordinal, m.agent, site.strength, site.number) for m in marks], np.uint64)
         first = 0
@@ -153,6 +155,9 @@ class Transit:
         if space is self.races.machine.global_:  # two copies of the same bytes are no fault, and values are not known yet
             before = before[agents_of(before) % self.columns.count < self.columns.threads]
         self._judge(x, who, shadow, before, "writes", written=True, strength=strength)
+        if self.races.strong is not None and shadow is self.races.shared:
+            self._judge(x, who, shadow, self.races.strong.of(cells), "writes", written=True, strength=strength)
+            self.races.strong.shadow.clear_reads(cells)
         reads = [_columns(shadow.reads[cells])]
         if shadow.lanes is not None and (more := shadow.lanes.of_cells(cells, shadow.readers)) is not None:
             reads.append(_distinct(more))
