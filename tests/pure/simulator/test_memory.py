@@ -180,3 +180,24 @@ GIVE: mov.u32 %r3, 7; st.volatile.global.u32 [%rd1], %r3; {{}} END: ret; }}"""
     result = simulate(text.replace("{}", "bar.sync 0;"), grid=1, block=512, args=[out])
     assert [f.kind for f in result.findings] == ["setmaxnreg-budget", "deadlock"]
     assert "240 registers per thread: the CTA has 65536 and its warps hold 65536" in str(result)
+
+
+def test_a_grid_waits_for_those_it_depends_on() -> None:
+    """One grid runs at a time: what the one before wrote is there, and the report says so."""
+    text = """.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+ .reg .b32 %r<4>; .reg .b64 %rd<2>;
+ ld.param.u64 %rd1, [out]; griddepcontrol.wait;
+ ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1; griddepcontrol.launch_dependents;
+ ret;
+}
+"""
+    out = np.zeros(1, np.uint32)
+    for count in (1, 2):
+        r = simulate(text, grid=1, block=1, args=[out])
+        assert r.findings == []
+        assert out[0] == count
+    assert "griddepcontrol" in str(r.fidelity)

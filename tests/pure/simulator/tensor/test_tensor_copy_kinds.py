@@ -293,3 +293,32 @@ def test_dimensions_and_strides_override_those_of_the_map(run: Any) -> None:
     body = head + _overriding("%rd9, {%n0, %n1}, {%low}, %n2", attribute, 2, "4, 0", 512)
     (finding,) = run(body, out, TensorMap(a, box=(8, 16)), other, **NINE_FOUR).findings
     assert finding.message == "a copy whose dimensions stand in the place of the tensor map's must start at zero"
+
+
+# --- prefetches (9.7.10.28.5.5) ---------------------------------------------------------------------------------------
+
+
+def _prefetch(run: Any, copy: str, coordinates: str, tensor_map: TensorMap, **options: Any) -> list[str]:
+    body = f" mov.u64 %rd1, map; cvta.param.u64 %rd1, %rd1; {copy} [%rd1, {{{coordinates}}}];"
+    r = run(body, np.zeros(1, np.uint32), tensor_map, parameters=MAP, target="sm_100a", **options)
+    return [f.message for f in r.findings]
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])
+def test_a_prefetch_of_every_rank_changes_nothing(run: Any, rank: int) -> None:
+    a = np.ones((4,) * (rank - 1) + (8,), np.int32)
+    tensor_map = TensorMap(a, box=(2,) * (rank - 1) + (4,))
+    zeros = ", ".join("0" * rank)
+    assert _prefetch(run, f"cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile", zeros, tensor_map) == []
+    assert (a == 1).all()
+
+
+def test_a_prefetch_checks_its_map_and_where_it_starts(run: Any) -> None:
+    a = np.ones((16, 32), np.int32)
+    tensor_map = TensorMap(a, box=(8, 16))
+    copy = "cp.async.bulk.prefetch.tensor.{}d.L2.global.tile"
+    assert _prefetch(run, copy.format(3), "0, 0, 0", tensor_map) == ["a 3d copy with a tensor map of rank 2"]
+    (message,) = _prefetch(run, copy.format(2), "1, 0", tensor_map)
+    assert "multiples of 16" in message
+    rows = TensorMap(a, box=(1, 16))
+    assert _prefetch(run, "cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4", "0, 1, 9, 2, 3", rows) == []
