@@ -41,7 +41,7 @@ BEFORE = ".global .align 64 .b8 g[256]; .const .align 16 .b8 cc[64]; .shared .al
 PARAMETERS = ".param .align 16 .b8 q[64]"
 VERSION = "9.5"
 CRASHED = "unplaced: "
-"""ptxas ended without a word: no verdict (vectors of eight 8-bit or 16-bit elements)."""
+"""ptxas ended without an error, or not at all: no verdict (vectors of eight 8-bit elements, some vector registers)."""
 LISTED = Path(__file__).with_name("disagreements.txt")
 
 
@@ -69,7 +69,7 @@ def ptxas_verdicts(lines: list[str], arch: str, folder: Path) -> list[str]:
         source.write_text(text, "utf-8")
         command = [str(tool.path), "-arch", arch, "-O0", str(source), "-o", str(folder / "v.cubin")]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=10 + 0.2 * len(alive), check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60 + 0.2 * len(alive), check=False)
         except subprocess.TimeoutExpired:  # some instructions keep ptxas busy for ever
             return _halved(said, lines, alive, arch, folder, "")
         if done.returncode == 0:
@@ -89,7 +89,8 @@ def ptxas_verdicts(lines: list[str], arch: str, folder: Path) -> list[str]:
 def _halved(said: list[str], lines: list[str], alive: list[int], arch: str, folder: Path, message: str) -> list[str]:
     """Find by halving which lines make ptxas fail without naming a line."""
     if len(alive) == 1:
-        said[alive[0]] = "unplaced: " + message.strip()[:160]
+        failed = re.search(r"error|fatal", message)
+        said[alive[0]] = CRASHED + (message.strip()[-160:] if failed else "")
         return said
     middle = len(alive) // 2
     for part in (alive[:middle], alive[middle:]):

@@ -22,7 +22,7 @@ _FRAGMENTS = frozenset(("mma", "wmma", "wgmma", "tcgen05"))
 """Opcodes whose elements may be constants where the register that holds them takes one, whatever the elements are."""
 _SELECTORS = ("ida", "idb")
 """Vectors of mma that are no fragments: the byte-id and thread-id of scale factors."""
-_BRACES = ("multimem.", "tcgen05.", "mma.sp")
+_BRACES = ("multimem.", "tcgen05.", "mma.sp", "cvt.")
 """How mnemonics begin whose vectors no vector register stands for: ptxas refuses it, or ends without a word."""
 _VECTORS_OF_ONE = frozenset(("ld", "ldu", "mov", "st", "suld", "sust"))
 """Opcodes whose scalar may stand in braces."""
