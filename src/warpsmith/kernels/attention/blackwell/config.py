@@ -133,6 +133,11 @@ class Config(Problem):
         return self.ctas // self.peers < self.items
 
     @property
+    def hands_over(self) -> bool:
+        """Whether an item reports to the next one of its CTA what it no longer needs."""
+        return self.persistent or self.peers > 1
+
+    @property
     def stripes(self) -> int:
         """128-byte stripes of a row."""
         return self.dim // STRIPE

@@ -81,7 +81,7 @@ class Row:
             T.wait_ld()
             if number == pieces - 1 and stage == self.c.stages - 1 and self.c.order_probe:
                 ptx.inst.st.shared.b32(ptx.addr(self.slot, self.at.probe), item.number)
-            if number == pieces - 1:
+            if number == pieces - 1 and self.c.hands_over:
                 T.fence_before_thread_sync()
                 self.report(ptx.addr(self.lead, self.at.rescaled + 8 * stage))
                 if stage == self.c.stages - 1:

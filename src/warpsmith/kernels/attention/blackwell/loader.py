@@ -109,7 +109,8 @@ def load(c: Config, at: SharedMap, base: Any, q: Any, k: Any, v: Any) -> None:
     item, me = Item(c), Loader(c, at, base)
     with item.each("load_items"):
         item.locate()
-        ptx.mbarrier.wait(base + at.q_free, parity(item.index, 1))
+        if c.hands_over:
+            ptx.mbarrier.wait(base + at.q_free, parity(item.index, 1))
         row, left, more = reg.scalar(u32, init=0), reg.scalar(u32), reg.scalar(pred)
         me.queries(q, 0, item)
         me.keys(k, item, row)

@@ -122,7 +122,8 @@ def _item(me: Issuer, item: Item) -> None:
         k += 1
         ptx.inst.setp.ne.u32(started, k, 1)
         ptx.inst.setp.lt.u32(more, k, item.tiles)
-    me.commit(me.base + at.q_free)
+    if me.c.hands_over:
+        me.commit(me.base + at.q_free)
     me.at_tile(item.tile)
     me.wait_slot(item.tile, 1)
     for stage in range(me.c.stages):
@@ -139,7 +140,7 @@ def issue(c: Config, at: SharedMap, base: Any, tmem: Any) -> None:
     item, me = Item(c), Issuer(c, at, base, untyped)
     with item.each("product_items"):
         item.locate()
-        if c.epilogue_gate == "mma":
+        if c.hands_over and c.epilogue_gate == "mma":
             me.wait(at.output_read, parity(item.index, 1))
         _item(me, item)
         item.advance()

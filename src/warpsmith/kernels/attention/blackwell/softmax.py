@@ -281,7 +281,7 @@ def run(row: Row, lse: Any) -> None:
     with item.each("softmax_items"):
         item.locate()
         row.begin(item)
-        if c.epilogue_gate == "softmax":
+        if c.hands_over and c.epilogue_gate == "softmax":
             ptx.mbarrier.wait(base + at.output_read, parity(item.index, 1))
         row.tile(item, first=True)
         with ptx.if_(item.tiles != 1), ptx.loop("softmax_tiles", pred=more):
