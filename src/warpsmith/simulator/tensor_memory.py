@@ -192,6 +192,13 @@ class TensorMemory:
         self.version += 1
         self.machine.memory_version += 1
 
+    def holders(self, row: int) -> set[int]:
+        """Return the rows of the CTAs that hold columns, or the right to allocate, on the multiprocessor of a CTA."""
+        sm = self.multiprocessor(row)
+        numbers = [int(n) for n in np.unique(self.owner[sm]) if n]
+        right = set() if self.may_allocate(row) else {self.rights[sm].row}
+        return {a.row for a in (self.allocations[n] for n in numbers) if a is not None} | right
+
     def describe(self, row: int) -> str:
         """Say who holds columns and the right to allocate on the multiprocessor of a CTA."""
         sm = self.multiprocessor(row)

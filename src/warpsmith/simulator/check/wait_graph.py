@@ -17,6 +17,7 @@ import numpy as np
 from warpsmith.simulator.barrier import Generation
 from warpsmith.simulator.check.signal_sites import SignalSites
 from warpsmith.simulator.phase_wait import PhaseWait
+from warpsmith.simulator.tensor_memory import tensor_memory_of
 from warpsmith.simulator.units import units_of
 
 if TYPE_CHECKING:
@@ -114,6 +115,10 @@ def _complete(engine: Engine, node: Node, ahead: set[int], sites: SignalSites) -
     elif hasattr(condition, "rect"):  # the cluster barrier
         absent = m.live & ~m.cluster_barrier.arrived
         node.signallers |= _warps_of(absent, 0)
+    elif node.parked.operation.text.startswith("tcgen05.alloc"):
+        mine = {row for row, _ in node.warps}
+        for row in {r for own in mine for r in tensor_memory_of(m).holders(own)} - mine:
+            node.signallers |= _warps_of(m.live[row : row + 1], row)
 
 
 def _warps_of(threads: Any, first: int) -> set[Warp]:

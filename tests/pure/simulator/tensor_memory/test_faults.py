@@ -225,3 +225,11 @@ def test_a_wait_behind_other_instructions_is_enough() -> None:
     between = " add.u32 %r300, %r300, 1;\n bar.sync 0;\n"
     r, _ = launch(PRODUCT, (WAIT_LD, between + WAIT_LD))
     assert not r.findings, str(r)
+
+
+def test_who_waits_for_columns_waits_for_those_who_hold_them() -> None:
+    """CTA 0 hangs and holds all columns, CTA 1 waits for them: the report begins with the barrier of CTA 0."""
+    text = module(ISSUE.replace(" tcgen05.commit", " // tcgen05.commit", 1) + wait())
+    r = simulate(parse(text), kernel="k", grid=(2, 1, 1), block=(128, 1, 1), args=[np.zeros(256, np.uint32), IMAGE], device=ONE)
+    (hang,) = [f for f in r.findings if f.kind == "deadlock"]
+    assert "mbarrier.try_wait" in str(hang.related[0])
