@@ -15,6 +15,8 @@ from warpsmith.assembly.sass.probe.compare import compare_tables
 from warpsmith.assembly.sass.probe.explore import Exploration, explore
 from warpsmith.assembly.sass.probe.oracle import Oracle
 from warpsmith.assembly.sass.probe.publish import publish
+from warpsmith.assembly.sass.probe.publish_refused import publish_refused
+from warpsmith.assembly.sass.probe.publish_roles import publish_roles
 from warpsmith.assembly.sass.table import FOLDER, load_table, parse_table
 from warpsmith.base.errors import InputError
 from warpsmith.cli.output import json_option, print_json
@@ -44,9 +46,18 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option(
     "--diff", "other", type=_FOLDER, help="Compare the architecture's table in this folder with the one in --out, and stop."
 )
+@click.option(
+    "--derive",
+    type=click.Choice(["table", "registers", "refused"]),
+    default="table",
+    show_default=True,
+    help="What to derive; of the package's own table, which registers its forms read and write, or which modifiers do not go"
+    " together.",
+)
 @json_option
 def command(
     seeds: tuple[Path, ...],
+    derive: str,
     arch: str,
     word: str | None,
     out: Path,
@@ -68,19 +79,14 @@ def command(
         return _look(Oracle(arch, tool), word, as_json)
     if other is not None:
         return _compare(load_table(arch, other), load_table(arch, out), None, as_json)
+    if derive != "table":
+        return _derive(derive, arch, out, inherit, resume=resume, as_json=as_json)
     if since is not None and inherit is not None:
         raise InputError("--since and --inherit name two tables to start from; write one of them")
     old = None if since is None else load_table(arch, since)
     words = [w for path in seeds for w in _read(path)] or _known(old or load_table(arch, FOLDER))
     out.mkdir(parents=True, exist_ok=True)
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} forms"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with _progress() as bar:
         task = bar.add_task("seeds", total=None)
         tell = lambda what, done, total: bar.update(task, description=what, completed=done, total=total)  # noqa: E731
         log = publish(
@@ -98,6 +104,40 @@ def command(
         for line in log:
             print(line)
         print(f"{out / table.arch}.tsv: {len(table.rows)} forms, {len(log)} remarks")
+    return 0
+
+
+def _progress() -> Progress:
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} forms"),
+        TimeElapsedColumn(),
+    )
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _derive(what: str, arch: str, out: Path, inherit: str | None, *, resume: bool, as_json: bool) -> int:
+    """Write the file of registers, or of refused combinations, of the forms of the package's table."""
+    name = load_table(arch, FOLDER).arch
+    out.mkdir(parents=True, exist_ok=True)
+    with _progress() as bar:
+        task = bar.add_task(what, total=None)
+        tell = lambda done, total: bar.update(task, completed=done, total=total)  # noqa: E731
+        if what == "registers":
+            log = publish_roles(arch, out, inherit=inherit, resume=resume, tell=tell)
+            said: dict[str, object] = {"unexplained": log}
+        else:
+            found = publish_refused(arch, out, tell=tell)
+            log = list(found.worst)
+            said = {"forms": found.forms, "tried": found.tried, "wrong": found.wrong, "worst": log}
+    if as_json:
+        print_json({"arch": arch, "file": str(out / f"{name}.tsv"), **said})
+    else:
+        for line in log:
+            print(line)
+        print(f"{out / name}.tsv: {len(log)} remarks")
     return 0
 
 

@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from warpsmith.assembly.sass.mnemonics import mnemonic
-from warpsmith.assembly.sass.roles import ROLES_FOLDER, load_roles
+from warpsmith.assembly.sass.roles import ROLES_FOLDER, load_roles, outcome_of
 from warpsmith.assembly.sass.table_text import key_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from warpsmith.assembly.sass.columns import Columns
     from warpsmith.assembly.sass.decode import Form
     from warpsmith.assembly.sass.roles import FormRoles, Outcome, Slot
     from warpsmith.assembly.sass.row import Bits, Field, Row
     from warpsmith.assembly.sass.table import Table
 
-__all__ = ["Operand", "RegisterModel", "Registers", "model_of"]
+__all__ = ["Operand", "OperandColumn", "RegisterModel", "Registers", "model_of"]
 
 _LEAF = re.compile(
     r"(?P<c>c\[[^\]]*\] ?\[[^\]]*\])"
@@ -70,6 +71,21 @@ class Registers:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class OperandColumn:
+    """A register operand of all instructions of a group."""
+
+    group: str
+    """`R`, `UR`, `P` or `UP`."""
+    bits: Bits
+    """Where its number stands, runs (lowest bit, width)."""
+    numbers: Sequence[int]
+    """The register of each instruction; all ones for `RZ`, `PT`."""
+    outcomes: Sequence[Outcome | None]
+    """How many registers from there on each instruction reads and writes; None where that is unknown."""
+
+
+@final
 class RegisterModel:
     """What the forms of one table do with registers."""
 
@@ -109,6 +125,24 @@ class RegisterModel:
                 reads |= every if "r" in role else set()
                 writes |= every if "w" in role else set()
         return Registers(frozenset(reads), frozenset(writes), complete)
+
+    def columns(self, group: Columns) -> list[OperandColumn]:
+        """Return the register operands of a group of instructions that share a row, in the order of the text.
+
+        Empty for words that the table does not know, and for a row of which no registers are known.
+        """
+        roles = self.roles(group.row) if group.row is not None else None
+        out: list[OperandColumn] = []
+        for slot in roles.slots if roles else ():
+            ones = (1 << sum(w for _, w in slot.bits)) - 1
+            numbers = [int(n) ^ ones for n in group.column(slot.bits)] if slot.inverted else group.column(slot.bits)
+            rule = slot.rule
+            if rule.bits:
+                outcomes = [outcome_of(rule.table.get(int(v))) for v in group.column(rule.bits)]
+            else:
+                outcomes = [outcome_of(rule.table.get(0))] * len(group.indexes)
+            out.append(OperandColumn(slot.group, slot.bits, numbers, outcomes))
+        return out
 
     def operands(self, form: Form, word: int, address: int) -> tuple[Operand, ...]:
         """Return the operands of a word of the form, in the order of its text; registers that are not named come last."""

@@ -25,7 +25,18 @@ if TYPE_CHECKING:
 
     from warpsmith.assembly.sass.row import Bits, Row
 
-__all__ = ["ROLES_FOLDER", "FormRoles", "Outcome", "Rule", "Slot", "form_text", "load_roles", "parse_form", "roles_of"]
+__all__ = [
+    "ROLES_FOLDER",
+    "FormRoles",
+    "Outcome",
+    "Rule",
+    "Slot",
+    "form_text",
+    "load_roles",
+    "outcome_of",
+    "parse_form",
+    "roles_of",
+]
 
 ROLES_FOLDER = Path(__file__).with_name("roles")
 COLUMNS = ("class", "key", "slots", "implicit")
@@ -89,7 +100,7 @@ class Slot:
 
     def outcome(self, word: int) -> Outcome | None:
         """Return what happens to the register and those behind it; None where it is unknown."""
-        return _outcome(self.rule.of(word))
+        return outcome_of(self.rule.of(word))
 
     def __str__(self) -> str:
         return f"{self.group}:{bits_text(self.bits)}{'~' if self.inverted else ''}={self.rule}"
@@ -112,7 +123,8 @@ class FormRoles:
 
 
 @cache
-def _outcome(text: str | None) -> Outcome | None:
+def outcome_of(text: str | None) -> Outcome | None:
+    """Read the text of an outcome; None for None."""
     if text is None:
         return None
     m = _OUTCOME.fullmatch("" if text == "-" else text)
@@ -128,7 +140,7 @@ def _unnamed(text: str) -> tuple[tuple[str, int, Outcome], ...]:
         m = _IMPLICIT.fullmatch(part)
         if not m:
             raise DeclarationError(f"bad implicit registers {part!r}; write R0w1 or P0r7")
-        out.append((m[1], int(m[2]), _outcome(m[3]) or Outcome()))
+        out.append((m[1], int(m[2]), outcome_of(m[3]) or Outcome()))
     return tuple(out)
 
 
@@ -175,7 +187,7 @@ def parse_form(line: str) -> tuple[tuple[str, str], FormRoles]:
     roles = FormRoles(tuple(slots), _parse_rule(columns[3]))
     for slot in slots:
         for text in slot.rule.table.values():
-            _outcome(text)
+            outcome_of(text)
     for text in roles.implicit.table.values():
         _unnamed(text)
     return (columns[0], columns[1]), roles

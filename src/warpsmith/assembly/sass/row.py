@@ -177,10 +177,14 @@ class Row:
     """Bits that change nothing in the text."""
     notes: dict[str, str] = field(default_factory=dict[str, str])
     """Provenance and control rules, as `key=value` of the table."""
+    refused: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    """Modifiers that do not go together, (mask, value); kept apart from the row's own text, see `refused.py`."""
 
     def covers(self, word: int) -> bool:
         """Say whether the form is this word's, as far as the key tells."""
-        return word & self.mask == self.value and not any(word & m == v for m, v in self.nots)
+        if word & self.mask != self.value or any(word & m == v for m, v in self.nots):
+            return False
+        return not (self.refused and any(word & m == v for m, v in self.refused))
 
     def template(self, word: int) -> Template | None:
         """Return the tokens and holes of a word's text; None for a value that the tables lack."""

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+from warpsmith.assembly.sass.refused import load_refused, with_refused
 from warpsmith.assembly.sass.row import Row, scatter
 from warpsmith.assembly.sass.table_text import parse_row, parse_shared
 from warpsmith.base.arch import parse_arch
@@ -94,7 +95,7 @@ def _name(arch: str, folder: Path) -> str:
 
 def parse_table(name: str, folder: Path) -> Table:
     """Read the file of table `name` in a folder, and those it inherits from."""
-    rows = _rows(name, folder, ())
+    rows = with_refused(_rows(name, folder, ()), load_refused(name, folder / "refused"))
     index: dict[int, list[Row]] = {}
     for row in rows:
         free = 0xFFF & ~row.mask

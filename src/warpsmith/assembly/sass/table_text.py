@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 
     from warpsmith.assembly.sass.row import Template
 
-__all__ = ["COLUMNS", "Shared", "bits_text", "key_text", "parse_bits", "parse_row", "parse_shared", "row_text", "shared_text"]
+__all__ = [
+    "COLUMNS",
+    "Shared",
+    "bits_text",
+    "combinations_text",
+    "key_text",
+    "parse_bits",
+    "parse_combinations",
+    "parse_row",
+    "parse_shared",
+    "row_text",
+    "shared_text",
+]
 
 COLUMNS = ("class", "key", "except", "fields", "selectors", "text", "ignored", "notes")
 """Columns of a row, separated by tabs; `-` is an empty one."""
@@ -80,6 +92,16 @@ def key_text(row: Row) -> str:
     return _mask_text(row.mask, row.value)
 
 
+def combinations_text(combinations: Sequence[tuple[int, int]]) -> str:
+    """Return combinations of bits (mask, value) as the `except` column writes them."""
+    return " / ".join(_mask_text(m, v) for m, v in combinations) or "-"
+
+
+def parse_combinations(text: str) -> tuple[tuple[int, int], ...]:
+    """Read what `combinations_text` writes."""
+    return tuple(_parse_mask(n) for n in text.split(" / ")) if text != "-" else ()
+
+
 def _field_text(f: Field) -> str:
     return f"{f.kind}:{bits_text(f.bits)}" + (f"<<{f.shift}" if f.shift else "") + (f"{f.offset:+d}" if f.offset else "")
 
@@ -125,7 +147,7 @@ def row_text(row: Row, shared: Shared) -> str:
     columns = (
         row.name,
         _mask_text(row.mask, row.value),
-        " / ".join(_mask_text(m, v) for m, v in row.nots) or "-",
+        combinations_text(row.nots),
         " ".join(_field_text(f) for f in row.fields) or "-",
         " ".join(_selector_text(s) for s in row.selectors) or "-",
         "".join(_piece_text(p, shared) for p in row.pieces),
@@ -238,7 +260,7 @@ def parse_row(line: str, shared: Shared) -> Row:
     split: Callable[[str], Sequence[str]] = lambda t: t.split() if t != "-" else ()  # noqa: E731
     return Row(
         name, mask, value,
-        tuple(_parse_mask(n) for n in nots.split(" / ")) if nots != "-" else (),
+        parse_combinations(nots),
         tuple(_parse_field(f) for f in split(fields)),
         tuple(_parse_selector(s) for s in split(selectors)),
         tuple(_guarded(lambda: _Reader(text).pieces(shared), text)),

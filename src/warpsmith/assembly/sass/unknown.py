@@ -22,6 +22,9 @@ def explain(table: Table, word: int) -> str:
         return f"bits {_list(strange)} for {row.name}"
     if any(word & m == v for m, v in row.nots):
         return f"a combination that {row.name} excludes"
+    clash = next((m for m, v in row.refused if word & m == v), 0)
+    if clash:
+        return f"bits {_list(clash)} for {row.name}: modifiers that do not go together"
     return f"bits {_list(_missing(row, word))} for {row.name}"
 
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from sass_sample import code
 from warpsmith import sass
+from warpsmith.assembly.sass.columns import group_words
+from warpsmith.assembly.sass.operands import model_of
+from warpsmith.assembly.sass.program import tools_of
+from warpsmith.assembly.sass.table import FOLDER
 
 SM90 = "sm_90a"
 
@@ -105,3 +110,24 @@ def test_an_unknown_word_claims_nothing() -> None:
     i = sass.decode((0xFFF).to_bytes(16, "little"), SM90)[0]
     assert (i.operands, i.kind, i.description, i.mnemonic) == ((), "unknown", "", "")
     assert not i.registers.complete
+
+
+def test_columns_say_what_instructions_say() -> None:
+    words = code("sm_80")[: 16 * 1500]
+    program = sass.decode(words, "sm_80")
+    decoder, _ = tools_of("sm_80", FOLDER)
+    model = model_of(decoder.table)
+    seen = 0
+    for group in group_words(words, decoder):
+        reads: list[set[tuple[str, int]]] = [set() for _ in group.indexes]
+        for column in model.columns(group):
+            zero = (1 << sum(w for _, w in column.bits)) - 1
+            for k, (number, outcome) in enumerate(zip(column.numbers, column.outcomes, strict=True)):
+                if number != zero and outcome is not None:
+                    reads[k] |= {(column.group, int(number) + n) for n in range(outcome.reads)}
+        for k, index in enumerate(group.indexes):
+            i = program[int(index)]
+            if i.known and i.registers.complete and i.mnemonic != "P2R":
+                seen += 1
+                assert reads[k] == i.registers.reads, i
+    assert seen > 1400
