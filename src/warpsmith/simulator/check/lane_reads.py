@@ -57,6 +57,8 @@ class LaneReads:
         self.of: NDArray[np.int32] | None = None
         self.version = 0
         """Changes whenever `of` does."""
+        self.changes = 0
+        """Changes whenever a mask does."""
         self.used = False
         """Some lane has read something."""
         self._full = full
@@ -105,11 +107,17 @@ class LaneReads:
         if groups.which.size == 0:
             return
         chosen = groups.chosen
+        mine = entries if chosen is None else entries[chosen]
+        if groups.settled == (self.version, self.changes):  # every slot has the mask it will have
+            self._vectors.reshape(-1)[groups.vector_at] = mine
+            return
         slots = groups.slots if chosen is None else groups.slots[chosen]
         masks = groups.masks if chosen is None else groups.masks[chosen]
         if self.width > 33 and groups.strong:
             slots = slots + 32
-        self._put(groups.which, slots, entries if chosen is None else entries[chosen], masks)
+        self._put(groups.which, slots, mine, masks)
+        groups.vector_at = slots * self._masks.shape[1] + groups.which
+        groups.settled = self.version, self.changes
 
     def replaced(self, reads: Entries, at: Places, entries: Entries) -> None:
         """Note that products read at places `at`, before their entries replace those in `reads`."""
@@ -160,6 +168,7 @@ class LaneReads:
         if self.of is not None and (which := self.of.reshape(-1, readers)[cells]).any():
             self._vectors[:, which[which > 0]] = 0
             self._masks[:, which[which > 0]] = 0
+            self.changes += 1
 
     def resize(self, cells: int, readers: int, times: int) -> None:
         """Follow a shadow whose cells were split into `times` each, and which has now so many."""
@@ -193,6 +202,7 @@ class LaneReads:
                 self._vectors[:, some] = spread = self._spread(some).T
                 self._masks[:-1, some] = np.where(spread[:-1] != 0, np.tile(_BITS, self.width // 32)[:, None], 0)
             self._masks.reshape(-1)[at] = masks
+            self.changes += 1
         self._vectors.reshape(-1)[at] = entries
 
     def _spread(self, which: NDArray[np.int32]) -> Entries:

@@ -52,6 +52,9 @@ class ReadGroups:
     """The vectors of those places that have one (`chosen`; None: all; `lacking`: those without; None: none)."""
     chosen: Ints | None = None
     lacking: NDArray[np.bool_] | None = None
+    settled: tuple[int, int] = (-1, -1)
+    """When (`LaneReads.version`, `.changes`) the slots `vector_at` of the vectors had the masks of the groups."""
+    vector_at: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     _agents: Ints | None = None
 
     def agents(self, columns: int, x: Lanes) -> Ints:
