@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -149,21 +149,28 @@ def unexplained(found: list[tuple[str, str, str, str]]) -> list[tuple[str, str, 
     """Return the disagreements that the list does not explain."""
     listed = reasons()
 
+    def listed_for(who: str, arch: str, line: str, message: str) -> bool:
+        return any(w == who and p.search(f"{arch} {line} || {message}") for w, p, *_ in listed)
+
+    def right(arch: str, line: str) -> bool:
+        ours = our_verdict(line, arch)
+        return not ours or listed_for("ours", arch, line, ours)
+
     def explained(entry: tuple[str, str, str, str]) -> bool:
         arch, line, theirs, ours = entry
-        who, text = ("ptxas" if theirs else "ours"), f"{arch} {line} || {theirs or ours}"
-        return any(w == who and p.search(text) for w, p, *_ in listed) or (who == "ours" and passed_over(arch, line))
+        who = "ptxas" if theirs else "ours"
+        return listed_for(who, arch, line, theirs or ours) or (who == "ours" and passed_over(arch, line, right))
 
     return [entry for entry in found if not explained(entry)]
 
 
-def passed_over(arch: str, line: str) -> bool:
-    """Say whether ptxas passes over a word of the mnemonic: without it we accept the instruction, and the code is the same."""
+def passed_over(arch: str, line: str, right: Callable[[str, str], bool]) -> bool:
+    """Say whether ptxas passes over a word of the mnemonic: without it the instruction is `right`, and the code is the same."""
     mnemonic, _, operands = line.partition(" ")
     words = mnemonic.split(".")
     for k in range(1, len(words)):
         shorter = ".".join(words[:k] + words[k + 1 :]) + " " + operands
-        if not our_verdict(shorter, arch) and (code := code_of(shorter, arch)) and code == code_of(line, arch):
+        if right(arch, shorter) and (code := code_of(shorter, arch)) and code == code_of(line, arch):
             return True
     return False
 
