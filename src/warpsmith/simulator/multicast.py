@@ -35,9 +35,12 @@ def same_offset(x: Lanes, objects: Iterable[tuple[int, Mask]], mask: Any) -> Ite
             row = x.c0 + int(np.nonzero(mine.any(axis=1))[0][0])
             first, size = int(m.cluster_first[row]), m.cluster_size
             _check(x, mine, bits, size)
-            for r in range(size):
-                if bits >> r & 1:
-                    yield (first + r) * width + index % width, mine
+            ranks = [r for r in range(size) if bits >> r & 1]
+            if m.peers is not None:
+                for r in ranks:
+                    m.peers.access(x, np.full((1, 1), first + r), mine)
+            for r in ranks:
+                yield (first + r) * width + index % width, mine
 
 
 def _check(x: Lanes, lanes: Mask, bits: int, size: int) -> None:

@@ -24,6 +24,8 @@ __all__ = ["refusal"]
 
 _HEAD = re.compile(r"((?:@!?\w+ )?[A-Za-z_0-9]+)((?:\.[A-Za-z0-9_?]+)*)(.*)", re.DOTALL)
 _MODIFIER = re.compile(r"(?<![0-9])\.[A-Za-z0-9_?]*[A-Za-z_?][A-Za-z0-9_?]*|(?<![0-9\s(])\.[0-9]+")
+_TOGETHER = 8
+"""Modifiers of which all combinations are tried; more are only compared with what is near."""
 _FLOATS = {"f16": "binary16", "bf16": "bfloat16", "f32": "binary32", "f64": "binary64 with a lower half of zeros"}
 
 
@@ -174,7 +176,7 @@ def _together(text: str, address: int, name: str, reader: Reader) -> str:
     """Say which modifiers do not go together, or in which order they are written."""
     m = _HEAD.match(text)
     modifiers = re.findall(r"\.[A-Za-z0-9_?]+", m[2]) if m else []
-    if m is None or not modifiers:
+    if m is None or not 0 < len(modifiers) <= _TOGETHER:
         return ""
     if len(modifiers) <= 5:
         for order in permutations(modifiers):

@@ -55,12 +55,12 @@ def parse_source(text: str, name: str = "<listing>") -> Source:
     """Take a listing apart; raise `InputError` with the line for a directive that is not as it should be."""
     arch: str | None = None
     out = [FunctionSource("", 1)]
+    lines: list[list[str]] = [[]]
     for number, line in enumerate(text.splitlines(), 1):
         m = _DIRECTIVE.match(line)
+        lines[-1].append("\n" if m else line + "\n")
         if m is None:
-            out[-1].text += line + "\n"
             continue
-        out[-1].text += "\n"
         try:
             if m[1] == "arch":
                 arch = _one(arch, m[2])
@@ -68,10 +68,13 @@ def parse_source(text: str, name: str = "<listing>") -> Source:
                 if not m[2] or any(f.name == m[2] for f in out):
                     raise InputError(f"the function {m[2]!r} stands twice" if m[2] else ".function wants a name")
                 out.append(FunctionSource(m[2], number + 1))
+                lines.append([])
             else:
                 _state(out[-1], m[1], m[2] or "")
         except InputError as error:
             raise InputError(f"{name}:{number}: {error}\n    {line.strip()}") from None
+    for function, its in zip(out, lines, strict=True):
+        function.text = "".join(its)
     if not re.sub(r"/\*.*?\*/|//.*", "", out[0].text).strip():
         del out[0]
     return Source(arch, tuple(out))

@@ -41,6 +41,9 @@ def release_store(m: Match) -> Function:
 
     def run(x: Lanes, address: Any, value: Any) -> None:
         data = np.ascontiguousarray(np.broadcast_to(np.asarray(value), x.shape))[..., None].view(np.uint8)
+        undefined = x.undefined(1)
+        if undefined is not None and (lanes := undefined & x.active()).any():
+            x.machine.check.report_undefined(x, lanes, "stored to global memory")
         for lane in lanes_of(x):
             index = _place(x, lane, space, lane.at(address), size, kind)
             if index is not None:

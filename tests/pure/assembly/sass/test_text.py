@@ -107,6 +107,13 @@ def test_other_refusals_name_the_nearest_forms() -> None:
     )
 
 
+def test_the_refusal_of_many_modifiers_tries_few_combinations() -> None:
+    """All subsets of forty modifiers would take for ever."""
+    text = "MUFU" + ".RCP" * 40 + " R1, R2"
+    with pytest.raises(InputError, match=f"^{re.escape(f'{text!r}: no form of MUFU of sm_90a reads like this; ')}"):
+        sass.encode(text, ARCH)
+
+
 @pytest.mark.parametrize(
     ("control", "message"),
     [

@@ -279,6 +279,22 @@ def test_a_multicast_to_ctas_that_the_cluster_lacks_is_named(run: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize("op", ["arrive", "expect_tx"])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_multicast_needs_to_know_that_the_ctas_it_names_have_started(run: Any, op: str, ordered: bool) -> None:
+    first, last = ("_, ", "") if op == "arrive" else ("", "0, ")
+    body = CLUSTER_INIT if ordered else INIT.format(count=1)
+    body += f""" mov.u32 %r3, %cluster_ctarank; setp.eq.u32 %p2, %r3, 0; setp.eq.u32 %p3, %t, 0; and.pred %p2, %p2, %p3;
+ @%p2 mbarrier.{op}.shared::cluster.multicast::cluster::32b.b64 {first}[%r1], {last}2;
+ barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+"""
+    r = run(body, np.zeros(32, np.uint32), target="sm_107f", version="9.4", grid=2, cluster=(2, 1, 1))
+    text = f"`mbarrier.{op}.shared::cluster.multicast::cluster::32b.b64` touches the shared memory of cta (1,0,0), and "
+    text += "nothing says that this CTA has started"
+    assert [f.kind for f in r.findings] == ([] if ordered else ["peer-lifetime", "uninitialised-barrier"])
+    assert [f.message for f in r.findings][:1] == ([] if ordered else [text])
+
+
 @pytest.mark.parametrize(("phase", "results", "want"), [
     ("parity.phase_type::conditional", "%p2", 1),
     ("parity.phase_type::conditional.acquire.cta", "%p2", 1),

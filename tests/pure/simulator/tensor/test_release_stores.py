@@ -126,3 +126,15 @@ def test_a_generic_address_elsewhere_is_named(run: Any) -> None:
     assert result.findings[0].message.startswith(
         "the generic address 0x10000000400 of `st.async` with .release is none of global"
     )
+
+
+@pytest.mark.parametrize("store", ["st.async.release.gpu.global.u32", "red.async.release.gpu.global.add.u32"])
+def test_a_value_that_nobody_wrote_is_named(run: Any, store: str) -> None:
+    body = f" .shared .b32 word; ld.shared.u32 %r3, [word]; {store} [%rd2], %r3;\n"
+    result, *_ = launch(run, body, grid=1)
+    assert [(f.kind, f.message) for f in result.findings] == [
+        (
+            "uninitialised-read",
+            f"`{store}`: a value that comes from memory or registers nobody wrote is stored to global memory",
+        )
+    ]
