@@ -126,10 +126,10 @@ def _derive(what: str, arch: str, out: Path, inherit: str | None, *, resume: boo
         task = bar.add_task(what, total=None)
         tell = lambda done, total: bar.update(task, completed=done, total=total)  # noqa: E731
         if what == "registers":
-            log = publish_roles(arch, out, inherit=inherit, resume=resume, tell=tell)
+            log = publish_roles(arch, out, tables=FOLDER, inherit=inherit, resume=resume, tell=tell)
             said: dict[str, object] = {"unexplained": log}
         else:
-            found = publish_refused(arch, out, tell=tell)
+            found = publish_refused(arch, out, tables=FOLDER, tell=tell)
             log = list(found.worst)
             said = {"forms": found.forms, "tried": found.tried, "wrong": found.wrong, "worst": log}
     if as_json:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from command_line import Run
 from warpsmith.assembly.sass.control import NO_CONTROL
+from warpsmith.assembly.sass.refused import load_refused
+from warpsmith.assembly.sass.roles import load_roles
 from warpsmith.assembly.sass.table import FOLDER
 
 SHIFT = 0x078E00FF00000002007C7824 | NO_CONTROL  # IMAD.SHL.U32 R124, R0, 0x2, RZ
@@ -49,3 +54,23 @@ def test_the_command_compares_tables(run: Run, tmp_path: Path) -> None:
     ]
     same = run("probe", "--arch", "sm_90a", "--diff", "a", "--out", "a")
     assert same.out == "0 differences\n"
+
+
+def test_the_command_derives_registers_and_what_is_refused(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = (FOLDER / "sm_90a.tsv").read_text().splitlines(keepends=True)
+    classes = ("vhmnmx__RRR\t", "bra__U\t", "lds__sImmOffset\t")
+    (tmp_path / "few").mkdir()
+    (tmp_path / "few/sm_90a.tsv").write_text("".join(x for x in lines if x.startswith(("#", "%", "@", *classes))))
+    monkeypatch.setattr("warpsmith.cli.probe.FOLDER", tmp_path / "few")
+    done = run("probe", "--arch", "sm_90a", "--derive", "registers", "--out", "roles")
+    assert (done.status, done.out) == (0, "roles/sm_90a.tsv: 0 remarks\n")
+    packaged = load_roles("sm_90a")
+    mine = load_roles("sm_90a", tmp_path / "roles")
+    assert len(mine) == 3
+    assert all(packaged[k] == v for k, v in mine.items())
+    done = run("probe", "--arch", "sm_90a", "--derive", "refused", "--out", "refused", "--json")
+    found = json.loads(done.out)
+    assert (found["forms"], found["wrong"], found["worst"]) == (1, 0, [])
+    assert found["tried"] > 60
+    ours = load_refused("sm_90a", tmp_path / "refused")
+    assert ours == {k: v for k, v in load_refused("sm_90a").items() if k[0] == "vhmnmx__RRR"}
