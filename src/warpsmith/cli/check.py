@@ -12,8 +12,8 @@ from warpsmith.assembly.ptx import parse, parse_file
 from warpsmith.assembly.ptx.check import check
 from warpsmith.assembly.ptx.tree import Instruction, Scope
 from warpsmith.base.errors import CompilationError, InputError, PtxError
-from warpsmith.cli.explore import describe, exploration_json, explore_target, suppressions
-from warpsmith.cli.load import is_python, load_kernel, parse_parameters
+from warpsmith.cli.explore import describe, exploration_json, explore_target, kernel_text, suppressions
+from warpsmith.cli.load import is_python, load_kernel
 from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
 from warpsmith.cli.sarif import sarif
 from warpsmith.cli.simulate import ARGUMENTS
@@ -81,7 +81,7 @@ def command(
         return _explain(explain)
     if target is None:
         raise click.UsageError("Missing argument 'FILE.ptx|FILE.py:KERNEL'.")
-    problems, module = _read(target, parameters)
+    problems, module = _read(target, arguments, parameters, launch["seed"])
     notes = _ask(str(module), target) if ask_ptxas and module and not problems else ()
     found: Exploration | None = None
     if module and not problems and not static:
@@ -107,7 +107,9 @@ def command(
             print(line)
         ran = f", {_plural(len(found.runs), 'schedule')}, {_plural(len(found.distinct()), 'finding')}" if found else ""
         read = "" if found and found.distinct() else f", {_plural(len(problems), 'problem')}"
-        print(f"{target}: {_plural(count, 'instruction')}{read}{ran}")
+        wanted = "--args" if is_python(target) else "--block and --args"
+        alone = "" if found or static or problems else f"; not run: give it {wanted}"
+        print(f"{target}: {_plural(count, 'instruction')}{read}{ran}{alone}")
     return 1 if problems or any(f.severity == "error" for f in findings) else 0
 
 
@@ -119,11 +121,13 @@ def _explain(name: str) -> int:
     return 0
 
 
-def _read(target: str, parameters: Sequence[str]) -> tuple[Sequence[Problem], Module | None]:
+def _read(
+    target: str, arguments: Sequence[str], parameters: Sequence[str], seed: int
+) -> tuple[Sequence[Problem], Module | None]:  # fmt: skip
     """Return what is wrong with the target, and its tree if it has one."""
     try:
         if is_python(target):
-            module = parse(load_kernel(target).ptx(**parse_parameters(parameters)), target)
+            module = parse(kernel_text(load_kernel(target), arguments, parameters, seed), target)
         elif parameters:
             raise InputError(f"{target}: PTX has no parameters to set; -p is for kernels written in Python")
         else:

@@ -95,7 +95,10 @@ def _print(compilation: Compilation | None) -> None:
 
 
 def _describe(r: Resources) -> str:
-    parts = [f"{r.registers} registers" if r.registers is not None else "a device function", f"{r.barriers} barriers"]
+    parts = [
+        f"{r.registers} registers" if r.registers is not None else "a device function",
+        f"{r.barriers} barrier{'' if r.barriers == 1 else 's'}",
+    ]
     parts += [f"{size:,} bytes {what}" for what, size in (("shared", r.shared), ("stack", r.stack), ("local", r.local)) if size]
     parts += [f"{size:,} bytes constant bank {bank}" for bank, size in r.constant.items()]
     if r.spill_stores or r.spill_loads:

@@ -10,11 +10,12 @@ from warpsmith.cli.launch_shape import entry_name, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
 from warpsmith.cli.output import finding_json, shown
 from warpsmith.cli.values import DTYPES, parse_values
+from warpsmith.dsl.call import bind
 from warpsmith.simulator import simulate
 from warpsmith.simulator.explore import explore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from warpsmith.simulator.explore import Exploration, Launch
 
@@ -49,10 +50,10 @@ def _python(
     kernel = load_kernel(target)
     if given := [f"--{n}" for n in ("block", "cluster", "shared", "kernel", "grid") if launch.get(n)]:
         raise InputError(f"{target}: a kernel written in Python states {' and '.join(given)} itself")
-    texts = list(arguments) or _inputs(kernel)
+    template, seed = parse_parameters(parameters), launch["seed"]
+    texts = list(arguments) or _inputs(kernel, template)
     if texts is None:
         return None
-    template, seed = parse_parameters(parameters), launch["seed"]
 
     def run(*, schedule: str, seed_: int) -> Any:
         values = parse_values(texts, seed=seed)
@@ -61,13 +62,25 @@ def _python(
     return lambda schedule, seed: run(schedule=schedule, seed_=seed)
 
 
-def _inputs(kernel: Any) -> list[str] | None:
-    """Return arguments for a kernel whose inputs have one shape and an element type of numpy; None: they must be given."""
+def kernel_text(kernel: Any, arguments: Sequence[str], parameters: Sequence[str], seed: int) -> str:
+    """Return the PTX of a kernel written in Python, for the shapes of the arguments where there are any."""
+    template = parse_parameters(parameters)
+    if not arguments:
+        return kernel.ptx(**template)
+    return bind(kernel, [v.argument for v in parse_values(arguments, seed=seed)], template).built.text()
+
+
+def _inputs(kernel: Any, template: Mapping[str, object]) -> list[str] | None:
+    """Return arguments for a kernel whose inputs have an element type of numpy and one shape, by itself or with `-p M=8`.
+
+    None: the arguments must be given.
+    """
     out: list[str] = []
     for tile in kernel.configuration.in_specs:
-        if tile.dtype.name not in DTYPES or not all(isinstance(d, int) for d in tile.dims):
+        dims = [template.get(d, d) if isinstance(d, str) else d for d in tile.dims]
+        if tile.dtype.name not in DTYPES or not all(isinstance(d, int) for d in dims):
             return None
-        out.append(f"{tile.dtype.name}[{'x'.join(map(str, tile.dims))}]=normal")
+        out.append(f"{tile.dtype.name}[{'x'.join(map(str, dims))}]=normal")
     return out if out or kernel.configuration.out_specs else None
 
 

@@ -22,7 +22,7 @@ def command() -> None:
     """Measure kernels beside their peers on the GPU of this machine."""
 
 
-@command.command()
+@command.command(short_help="Attention forward, beside FlashAttention-2 and -3 and cuDNN.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="attention-study", show_default=True,
               help="Folder of the results; a second run goes on where the first stopped.")  # fmt: skip
 @click.option("--only", default="", metavar="TEXT", help="Cells whose name holds this text, such as `D64 causal`.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
+from warpsmith.dsl.dimension import valueless
 
 if TYPE_CHECKING:
     from warpsmith.dsl.protocols import RegView
@@ -70,8 +71,11 @@ def _other(symbol: str, a: RegView, b: object) -> object:
     if _is_reg(b):
         return b
     if isinstance(b, str):
-        raise error(f"the dimension {b!r} has no value in this trace", f"give it one: k.ptx({b}=…)")
-    raise error(f"`{symbol}` needs a register or an int at its right, not {type(b).__name__}")
+        raise valueless(b)
+    hint = ""
+    if hasattr(type(b), "location"):  # what ptx.addr takes: shared memory, a barrier, a tensor
+        hint = "an address is written ptx.addr(what, bytes): the bytes are an int or a 32-bit register"
+    raise error(f"`{symbol}` on {a.name} takes a register or an int, not {type(b).__name__}", hint)
 
 
 def widen(a: RegView, to: str) -> Any:

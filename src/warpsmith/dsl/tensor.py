@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Never, final
 from warpsmith.base.layout import Layout
 from warpsmith.base.place import error
 from warpsmith.base.tile import Tile
+from warpsmith.dsl.dimension import Dimension
 from warpsmith.dsl.trace import current
 
 if TYPE_CHECKING:
@@ -60,9 +61,12 @@ class TensorSpec:
 
     @property
     def shape(self) -> tuple[int | str, ...]:
-        """The dimensions; names are replaced where the call or `k.ptx(M=…)` gives their value."""
+        """The dimensions; names are replaced where the call or `k.ptx(M=…)` gives their value.
+
+        A name without a value stays a text; to calculate with it is a `KernelError`.
+        """
         self.shape_used = True
-        return tuple(self._env.get(d, d) if isinstance(d, str) else d for d in self.tile.dims)
+        return tuple(self._env.get(d, Dimension(d)) if isinstance(d, str) else d for d in self.tile.dims)
 
     @property
     def dtype(self) -> PtxType:

@@ -24,7 +24,11 @@ GOOD = """\
 def test_a_good_module(run: Run, tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(GOOD)
     outcome = run("check", "k.ptx")
-    assert (outcome.status, outcome.out, outcome.err) == (0, "k.ptx: 3 instructions, no problems\n", "")
+    assert (outcome.status, outcome.out, outcome.err) == (
+        0,
+        "k.ptx: 3 instructions, no problems; not run: give it --block and --args\n",
+        "",
+    )
     assert json.loads(run("check", "k.ptx", "--json").out) == {"instructions": 3, "problems": [], "findings": []}
 
 

@@ -117,3 +117,42 @@ def test_a_kernel_of_fixed_shapes_is_run(run: Run, tmp_path: Path) -> None:
     assert outcome.status == 1
     assert "k.py:15: error[shared-race]: " in outcome.out
     assert run("check", "k.py:reverse", "--static").status == 0
+
+
+ROWS = """\
+from warpsmith import Tile, kernel, ptx, reg
+from warpsmith.types import f32
+
+
+@kernel(in_specs=(Tile("M", 32, f32),), out_specs=(Tile(32, f32),), grid=(1, 1, 1), block=(32, 1, 1))
+def total(x, y):
+    source, target = ptx.global_ptrs(x, y)
+    lane, value, sum_ = ptx.special.tid.x(), reg.scalar(f32), reg.scalar(f32, init=0.0)
+    for row in range(x.shape[0] // 2 * 2):
+        ptx.inst.ld.global_.f32(value, ptx.addr(source + lane * 4, row * 128))
+        ptx.inst.add.rn.f32(sum_, sum_, value)
+    ptx.inst.st.global_.f32(ptx.addr(target + lane * 4), sum_)
+"""
+
+
+def test_a_named_dimension_gets_its_value_of_an_argument_or_a_parameter(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "rows.py").write_text(ROWS)
+    few = ("--schedules", "1", "--jobs", "1")
+    by_argument = run("check", "rows.py:total", "-a", "f32[5x32]=normal", *few)
+    by_parameter = run("check", "rows.py:total", "-p", "M=5", *few)
+    said = "rows.py:total: 30 instructions, no problems, 2 schedules, no findings\n"
+    assert (by_argument.out, by_parameter.out) == (said, said)
+    neither = run("check", "rows.py:total")
+    assert (neither.status, neither.out) == (2, "")
+    assert neither.err == (
+        "warpsmith: error: rows.py:9:22: error: the dimension 'M' has no value in this trace\n"
+        "      for row in range(x.shape[0] // 2 * 2):\n"
+        "                       ^^^^^^^^^^^^^^^\n"
+        "  hint: give it one: k.ptx(M=…), or -p M=… on the command line\n"
+    )
+
+
+def test_a_kernel_that_needs_arguments_is_said_not_to_have_run(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "any.py").write_text(ROWS.replace("x.shape[0] // 2 * 2", "4"))
+    assert run("check", "any.py:total").out == "any.py:total: 30 instructions, no problems; not run: give it --args\n"
+    assert run("check", "any.py:total", "--static").out == "any.py:total: 30 instructions, no problems\n"

@@ -46,7 +46,7 @@ def test_kernels_by_name(tmp_path: Path) -> None:
     assert type(load_kernel(f"{path}:two")).__name__ == "Kernel"
     assert message(f"{path}:three") == f"{path}: no kernel is called 'three'; kernels there: one, two"
     assert message(str(path)) == f"{path}: which kernel? write {path}:NAME; kernels there: one, two"
-    path.write_text("x = 1\n")
+    path.write_text("from warpsmith import ptx\nx = 1\ncopy = ptx.inst.cp.async_.bulk\n")
     assert message(f"{path}:x") == f"{path}: no kernel is called 'x'; kernels there: none"
 
 

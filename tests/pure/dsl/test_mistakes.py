@@ -457,3 +457,45 @@ def test_division_is_spelled_out(mistake, divide, hint):
     first, *_, last = mistake(body).splitlines()
     assert "` is not defined for %" in first
     assert last == f"  hint: {hint}"
+
+
+def test_address_of_shared_memory_by_an_operator(mistake):
+    def body():
+        ring, stage = smem.alloc(f32, (2, 32)), reg.scalar(u32, 1)
+        ptx.addr(ring + stage * 128)
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: `+` on %ru1 takes a register or an int, not SharedAlloc\n"
+        "          ptx.addr(ring + stage * 128)\n"
+        "                   ^^^^^^^^^^^^^^^^^^\n"
+        "  hint: an address is written ptx.addr(what, bytes): the bytes are an int or a 32-bit register"
+    )
+
+
+@pytest.mark.parametrize(
+    "calculate",
+    [lambda m: m // 2, lambda m: 2 * m, lambda m: m % 4, lambda m: 128 - m, lambda m: m < 8, lambda m: -m, range, int, float],
+)
+def test_calculating_with_a_dimension_without_a_value(calculate):
+    @kernel(in_specs=(Tile("M", 32, f32),), block=32)
+    def k(x):
+        calculate(x.shape[0])
+
+    with pytest.raises(KernelError) as caught:
+        k.ptx()
+    message = str(caught.value)
+    assert re.search(r"test_mistakes\.py:\d+:\d+: error: the dimension 'M' has no value in this trace\n", message)
+    assert message.endswith("\n  hint: give it one: k.ptx(M=…), or -p M=… on the command line")
+    assert k.ptx(M=4)
+
+
+def test_the_name_of_a_dimension_without_a_value():
+    seen = []
+
+    @kernel(in_specs=(Tile("M", 32, f32),), block=32)
+    def k(x):
+        seen.append(x.shape)
+
+    k.ptx()
+    assert seen == [("M", 32)]
+    assert f"{seen[0][0]}" == "M"
