@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import queue
+import shutil
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +34,24 @@ def _load(folder: Path) -> tuple[Launch, Image, list[tuple[int, int]]]:
     return launch, Image(np.asarray(data), np.asarray(shadow), top, allocations, const), ranges
 
 
-def main(folder: Path) -> None:
-    """Run the parts whose numbers come in on the standard input, a line each."""
-    launch, image, ranges = _load(folder)
+def _listen(folder: Path, wanted: queue.SimpleQueue[int | None], running: threading.Event) -> None:
+    """Take the numbers of parts; where their sender ends while one runs, nobody waits for it: end, too."""
     for line in sys.stdin:
-        index = int(line)
+        running.set()
+        wanted.put(int(line))
+    if running.is_set():
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(1)
+    wanted.put(None)
+
+
+def main(folder: Path) -> None:
+    """Run the parts whose numbers come in on the standard input, a line each, until that ends."""
+    launch, image, ranges = _load(folder)
+    wanted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+    running = threading.Event()
+    threading.Thread(target=_listen, args=(folder, wanted, running), daemon=True).start()
+    while (index := wanted.get()) is not None:
         first, stop = ranges[index]
         result: Any
         try:
@@ -45,6 +61,7 @@ def main(folder: Path) -> None:
         path = part_path(folder, index)
         path.with_suffix(".new").write_bytes(pickle.dumps(result))
         os.replace(path.with_suffix(".new"), path)
+        running.clear()
         _say("done")
 
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -180,3 +186,42 @@ def test_parts_are_whole_clusters_and_as_even_as_can_be() -> None:
     assert spread._ranges(38, 2, 4, local=True) == [(0, 8), (8, 18), (18, 28), (28, 38)]
     assert len(spread._ranges(400, 2, 4, local=True)) == 12
     assert len(spread._ranges(400, 2, 4, local=False)) == 4
+
+
+LONG = "mov.u32 %r3, 0; LOOP: add.u32 %r3, %r3, 1; setp.ne.u32 %p0, %r3, 4000000000; @%p0 bra LOOP;"
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="the system does not list processes as files")
+def test_workers_end_when_their_caller_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import sys, numpy as np\n"
+        "from warpsmith.simulator import simulate\n"
+        "simulate(sys.argv[1], grid=8, block=32, args=[np.zeros(256, np.uint32)], jobs=2, check=False)\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    caller = subprocess.Popen([sys.executable, "-c", code, text(LONG)], env=environment)
+
+    try:
+        waited_for(lambda: len(processes_with(tmp_path)) == 2)
+    finally:
+        caller.kill()
+        caller.wait()
+    waited_for(lambda: not processes_with(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def processes_with(folder: Path) -> list[bytes]:
+    """The command lines of processes that name a folder."""
+    found: list[bytes] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended meanwhile
+            found.append(path.read_bytes())
+    return [line for line in found if os.fsencode(folder) in line]
+
+
+def waited_for(condition: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come about in a minute")
