@@ -32,6 +32,7 @@ PACKAGES = {
     "cupy": Package("warpsmith.launch.cupy_arrays", "cupy", "pip install cupy-cuda13x"),
     "interface": Package("warpsmith.launch.interface_arrays", "ctypes", ""),
     "vector": Package("warpsmith.assembly.sass.vector", "numpy", "pip install numpy"),
+    "dask": Package("warpsmith.sass.audit.dask_client", "distributed", "pip install 'warpsmith[dask]'"),
     "jax": Package("warpsmith.launch.jax_call", "jax", "pip install jax"),
 }
 """What is asked for -> who provides it."""

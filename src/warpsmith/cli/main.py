@@ -40,6 +40,7 @@ COMMANDS = {
     "sass": "list machine code, search it, explain a word",
     "assemble": "make machine code of a listing, put it into a cubin",
     "probe": "derive instruction tables with the disassembler, show a word",
+    "audit": "compare the decoder with nvdisasm on all code of libraries",
     "doctor": "say which tools were found, and how to get the others",
 }
 """Verb -> its line in `warpsmith --help`; its code is the click command called `command` in `warpsmith.cli.<verb>`."""

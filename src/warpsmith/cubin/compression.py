@@ -12,7 +12,10 @@ from warpsmith.cubin import lz4
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["DEFAULT_LIMIT", "decompress", "has_zstd"]
+__all__ = ["DEFAULT_LIMIT", "METHODS", "decompress", "has_zstd"]
+
+METHODS = ("none", "lz4", "zstd")
+"""The methods that are known."""
 
 DEFAULT_LIMIT = 1 << 30
 """Bytes that one entry may have when decompressed, unless the caller says otherwise.

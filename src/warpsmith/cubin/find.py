@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, final
 
 from warpsmith.base.errors import CapabilityError, CubinError, InputError
 from warpsmith.cubin.binary import forget
-from warpsmith.cubin.compression import DEFAULT_LIMIT, decompress
+from warpsmith.cubin.compression import DEFAULT_LIMIT, METHODS, decompress
 from warpsmith.cubin.fatbin import read_entries
 from warpsmith.cubin.host import containers, elf_size, is_cubin, looks_like_ptx, regions
 from warpsmith.cubin.model import read_cubin
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from warpsmith.cubin.fatbin import Entry
     from warpsmith.cubin.model import Cubin
 
-__all__ = ["Found", "find"]
+__all__ = ["Found", "files_below", "find", "require_regular"]
 
 _AR, _THIN = b"!<arch>\n", b"!<thin>\n"
 _AR_HEADER = 60
@@ -72,7 +72,7 @@ class Found:
         """Return the cubin or the PTX text; raise `CubinError` where it is damaged or over `limit` bytes."""
         data = bytes(self._source[self._start : self._start + self.stored])
         try:
-            if self.compression not in ("none", "lz4", "zstd"):
+            if self.compression not in METHODS:
                 raise CapabilityError(
                     f"compression by the method of flag {self.compression} is not modelled; known are lz4 and zstd"
                 )
@@ -116,15 +116,25 @@ def find(path: str | Path | bytes) -> Iterator[Found]:
         yield from _guarded(path, "bytes", 0)
         return
     if Path(path).is_dir():
-        for inner in sorted(p for p in Path(path).rglob("*") if _is_worth(p.name) and p.is_file()):
+        for inner in files_below(Path(path)):
             yield from find(inner)
         return
-    if not stat.S_ISREG(Path(path).stat().st_mode):
-        raise InputError(f"{path}: a device, pipe or socket, which cannot be mapped; write what it gives to a file first")
+    require_regular(Path(path))
     with Path(path).open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return
         yield from _guarded(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), str(path), 0)
+
+
+def files_below(path: Path) -> list[Path]:
+    """Return the files of a folder that `find` looks into, in its order; the path itself if it is no folder."""
+    return sorted(p for p in path.rglob("*") if _is_worth(p.name) and p.is_file()) if path.is_dir() else [path]
+
+
+def require_regular(path: Path) -> None:
+    """Raise `InputError` for a device, pipe or socket, `OSError` for a file that is not there."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise InputError(f"{path}: a device, pipe or socket, which cannot be mapped; write what it gives to a file first")
 
 
 def _guarded(data: Buffer, path: str, depth: int) -> Iterator[Found]:

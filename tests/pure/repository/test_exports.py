@@ -16,7 +16,7 @@ MODULES = sorted(
 )
 
 
-OPTIONAL = {"torch", "cupy", "jax", "cuda"}
+OPTIONAL = {"torch", "cupy", "jax", "cuda", "distributed"}
 """Packages that adapters and measurements are written for, and that the test environment need not have."""
 
 
