@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpsmith.assembly.ptx import parse_file
 from warpsmith.base.errors import InputError
-from warpsmith.cli.launch_shape import entry_name, launch_shape
+from warpsmith.cli.launch_shape import entry_name, launch_shape, raw_launch, takes_raw
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
 from warpsmith.cli.output import finding_json, shown
 from warpsmith.cli.values import DTYPES, parse_values
@@ -48,6 +48,9 @@ def _python(
     target: str, arguments: tuple[str, ...], parameters: tuple[str, ...], launch: dict[str, Any]
 ) -> Launch | None:  # fmt: skip
     kernel = load_kernel(target)
+    if arguments and takes_raw(kernel):
+        how = raw_launch(kernel, launch, parse_parameters(parameters), target)
+        return lambda schedule, seed: _simulate(how, arguments, launch, schedule, seed)
     if given := [f"--{n}" for n in ("block", "cluster", "shared", "kernel", "grid") if launch.get(n)]:
         raise InputError(f"{target}: a kernel written in Python states {' and '.join(given)} itself")
     template, seed = parse_parameters(parameters), launch["seed"]
@@ -65,7 +68,7 @@ def _python(
 def kernel_text(kernel: Any, arguments: Sequence[str], parameters: Sequence[str], seed: int) -> str:
     """Return the PTX of a kernel written in Python, for the shapes of the arguments where there are any."""
     template = parse_parameters(parameters)
-    if not arguments:
+    if not arguments or takes_raw(kernel):
         return kernel.ptx(**template)
     return bind(kernel, [v.argument for v in parse_values(arguments, seed=seed)], template).built.text()
 
@@ -91,14 +94,15 @@ def _ptx(target: str, arguments: tuple[str, ...], launch: dict[str, Any]) -> Lau
     entry = entry_name(module, launch.get("kernel"), target)
     shape = launch_shape(module, entry, launch.get("grid") or "1", launch.get("block"), launch.get("cluster"), target)
 
-    def run(schedule: str, seed: int) -> Any:
-        values = parse_values(arguments, seed=launch["seed"])
-        return simulate(
-            module, kernel=entry, args=[v.argument for v in values], dynamic_shared=launch.get("shared") or 0,
-            schedule=schedule, seed=seed, **shape, **_options(launch),  # pyright: ignore[reportArgumentType]
-        )  # fmt: skip
+    how = {"source": module, "kernel": entry, "dynamic_shared": launch.get("shared") or 0, **shape}
+    return lambda schedule, seed: _simulate(how, arguments, launch, schedule, seed)
 
-    return run
+
+def _simulate(how: dict[str, Any], arguments: Sequence[str], launch: dict[str, Any], schedule: Any, seed: int) -> Any:
+    """Run what `how` says (`source`, the rest keywords of `simulate`) on arguments made anew."""
+    args = [v.argument for v in parse_values(arguments, seed=launch["seed"])]
+    keywords = {n: v for n, v in how.items() if n != "source"}
+    return simulate(how["source"], args=args, schedule=schedule, seed=seed, **keywords, **_options(launch))
 
 
 def _options(launch: dict[str, Any]) -> dict[str, Any]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warpsmith.assembly.ptx.lexer import whole_number
 from warpsmith.base.errors import InputError
+from warpsmith.dsl.binding import grid_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from warpsmith.assembly.ptx import Module
 
-__all__ = ["directive", "entry_name", "extents", "launch_shape"]
+__all__ = ["directive", "entry_name", "extents", "launch_shape", "raw_launch", "takes_raw"]
 
 Extents = tuple[int, int, int]
 
@@ -60,3 +63,20 @@ def launch_shape(
     shape = {"grid": extents(grid, "grid"), "block": threads}
     ctas = extents(cluster, "cluster") if cluster else directive(module, entry, "reqnctapercluster")
     return {**shape, "cluster": ctas} if ctas else shape
+
+
+def takes_raw(kernel: Any) -> bool:
+    """Say whether a kernel written in Python has raw parameters alone, as `transpile` writes it: it is launched as PTX is."""
+    c = kernel.configuration
+    return bool(c.raw_params) and not (c.in_specs or c.out_specs)
+
+
+def raw_launch(kernel: Any, launch: Mapping[str, Any], parameters: Mapping[str, object], target: str) -> dict[str, Any]:
+    """Return what `simulate` needs to launch a kernel of raw parameters but its arguments and `launch`'s other options."""
+    if launch.get("kernel"):
+        raise InputError(f"{target}: a kernel written in Python states --kernel itself")
+    built = kernel.build(None, **parameters)
+    given = launch.get("grid") or ",".join(map(str, grid_of(kernel, {}, None if kernel.configuration.grid else (1, 1, 1))))
+    shape = launch_shape(built.module, built.name, given, launch.get("block"), launch.get("cluster"), target)
+    shared = launch.get("shared") or built.dynamic_shared
+    return {"source": built.module, "kernel": built.name, "dynamic_shared": shared, **shape}

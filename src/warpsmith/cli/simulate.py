@@ -15,7 +15,7 @@ from warpsmith.assembly.ptx import parse_file
 from warpsmith.base.errors import InputError
 from warpsmith.cli.array_files import chosen_array, parse_output, save_all, save_array, summary
 from warpsmith.cli.counters import counters_json, counters_table, lines_table, waits_json, waits_table
-from warpsmith.cli.launch_shape import entry_name, extents, launch_shape
+from warpsmith.cli.launch_shape import entry_name, extents, launch_shape, raw_launch, takes_raw
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
 from warpsmith.cli.output import finding_json, json_option, near, print_json, shown
 from warpsmith.cli.progress import progress_bar
@@ -131,14 +131,19 @@ def _run_ptx(
 def _run_python(
     target: str, values: Sequence[Value], parameters: dict[str, object], options: dict[str, Any]
 ) -> tuple[SimulationResult, list[Named]]:
-    """Run a Python kernel; it knows its own block, cluster and shared memory."""
+    """Run a Python kernel; it knows its own block, cluster and shared memory, unless its parameters are raw ones."""
+    kernel = load_kernel(target)
+    arrays = [pair for v in values for pair in v.arrays]
+    if values and takes_raw(kernel):
+        how = raw_launch(kernel, options, parameters, target)
+        others = {n: v for n, v in options.items() if n not in ("kernel", "grid", "block", "cluster", "shared")}
+        return simulate(how.pop("source"), args=[v.argument for v in values], **how, **others), arrays
     fixed = [f"--{name}" for name in ("kernel", "block", "cluster", "shared") if options.pop(name, None)]
     if fixed:
         raise InputError(f"{target}: a kernel written in Python states {' and '.join(fixed)} itself")
     if grid := options.pop("grid", None):
         options["grid"] = extents(grid, "grid")
-    result = load_kernel(target).simulate(*(v.argument for v in values), **options, **parameters)
-    arrays = [pair for v in values for pair in v.arrays]
+    result = kernel.simulate(*(v.argument for v in values), **options, **parameters)
     given = {id(array) for _, array in arrays}
     return result, arrays + [(f"output {i}", a) for i, a in enumerate(result.outputs) if id(a) not in given]
 

@@ -35,3 +35,18 @@ def test_sugar(run: Run) -> None:
 def test_what_cannot_be_written(run: Run, words: list[str | Path], said: str) -> None:
     outcome = run("transpile", *words)
     assert (outcome.status, outcome.out, outcome.err) == (2, "", said)
+
+
+def test_the_python_runs_with_the_same_arguments(run: Run) -> None:
+    run("transpile", SCALE, "-o", "scaled_again.py")
+    launch = ("--block", "32", "--args", "f32[32]=range,f32[32]")
+    outcome = run("simulate", "scaled_again.py:scale", *launch)
+    assert outcome.out.splitlines()[1] == "array 1 f32[32]: float32[32] from 0 to 62, mean 31"
+    assert outcome.out == run("simulate", SCALE, *launch).out
+    checked = run("check", "scaled_again.py", *launch, "--schedules", "1", "--jobs", "1")
+    assert checked.out == "scaled_again.py: 10 instructions, no problems, 2 schedules, no findings\n"
+    short = run("check", "scaled_again.py", "--block", "32", "-a", "f32[32],f32[16]", "--schedules", "1", "--jobs", "1")
+    assert (short.status, "error[out-of-bounds]" in short.out) == (1, True)
+    assert run("simulate", "scaled_again.py", "-a", "f32[32],f32[32]").err == (
+        "warpsmith: error: scaled_again.py: scale does not state its block (.reqntid); write --block, e.g. --block 128\n"
+    )
