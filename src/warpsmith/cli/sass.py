@@ -17,7 +17,7 @@ from warpsmith.cli.sass_search import parse_query
 from warpsmith.sass import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from warpsmith.assembly.sass.anatomy import Part
     from warpsmith.cli.sass_input import Piece
@@ -82,10 +82,9 @@ def command(
         print(f"{matched:,} of {looked:,} instructions match")
 
 
-def _print(lines: Iterable[str], paint: type[str] | object) -> None:
-    write = sys.stdout.write
+def _print(lines: Iterable[str], paint: Callable[[str], str]) -> None:
     for line in lines:
-        write(f"{paint(line)}\n" if callable(paint) else f"{line}\n")
+        sys.stdout.write(f"{paint(line)}\n")
 
 
 def _decoded(piece: Piece) -> Program:
@@ -109,7 +108,7 @@ def _lines(piece: Piece, program: Program, *, as_listing: bool, roles: bool, as_
     return iter((heading(piece), *raw(program), "")) if piece.name else raw(program)
 
 
-def _print_matches(piece: Piece, query: Query, paint: object, *, as_json: bool) -> int:
+def _print_matches(piece: Piece, query: Query, paint: Callable[[str], str], *, as_json: bool) -> int:
     count = 0
     place = f"{printable(piece.path)}@{piece.offset:#x} {piece.arch} {printable(piece.name) or 'raw code'}"
     for i in query.matches(piece):
@@ -119,7 +118,7 @@ def _print_matches(piece: Piece, query: Query, paint: object, *, as_json: bool) 
             print(json.dumps({**head, **instruction_json(i)}))
         else:
             line = f"/*{i.address:04x}*/ {i.control!s:<26} {i.text}"
-            print(f"{place}: {paint(line) if callable(paint) else line}")
+            print(f"{place}: {paint(line)}")
     return count
 
 

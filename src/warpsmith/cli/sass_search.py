@@ -68,7 +68,7 @@ def _pair(text: str) -> tuple[int, int]:
     left, equals, right = text.partition("=")
     try:
         if m := re.fullmatch(r"(\d+)\+(\d+)", left):
-            low, width = int(m[1]), int(m[2])
+            low, width = min(int(m[1]), 128), min(int(m[2]), 129)
             mask, value = ((1 << width) - 1) << low, int(right, 0) << low
         else:
             mask, value = int(left, 0), int(right, 0)

@@ -144,6 +144,11 @@ def test_bare_code(run: Run, tmp_path: Path) -> None:
             ".function a\n.registers many\n", ("-o", "x"),
             "a.sass:2: 'many' is no number\n    .registers many",
         ),
+        (".function a\n.stack 12345678901\n", ("-o", "x"), "a.sass:2: 1234567890… is too large\n    .stack 12345678901"),
+        (
+            f".arch sm_90a\nNOP ; /*unprinted 0x1{'0' * 32}*/\n", ("-o", "x"),
+            f"a.sass:2: the unprinted bits are wider than a word of 128 bits\n    NOP ; /*unprinted 0x1{'0' * 32}*/",
+        ),
         (".function a\n.function a\n", ("-o", "x"), "a.sass:2: the function 'a' stands twice\n    .function a"),
         (
             ".arch sm_90a\n.word 0x1ffffffffffffffff, 0x0\n", ("-o", "x"),

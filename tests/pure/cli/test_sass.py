@@ -162,6 +162,10 @@ OF_SM120 = b"".join(w.to_bytes(16, "little") for w in (0x5EA | 1 << 91, 0x9EA | 
         (("k.cubin", "--search", "("), "--search (: no regular expression: missing ), unterminated subpattern at position 0"),
         (("k.cubin", "--bits", "5"), "--bits 5: write MASK=VALUE, e.g. 0xfff=0x210, or LOW+WIDTH=VALUE, e.g. 105+4=0xf"),
         (("k.cubin", "--bits", "0xf=0x10"), "--bits 0xf=0x10: the value has bits outside the mask: 0x10"),
+        (
+            ("k.cubin", "--bits", "0+9999999999999=0"),
+            "--bits 0+9999999999999=0: a word has 128 bits, of which the mask takes at least one",
+        ),
         (("k.cubin", "--bits", "120+9=0"), "--bits 120+9=0: a word has 128 bits, of which the mask takes at least one"),
         (
             ("k.cubin", "--bits", "1=1", "--bits", "1=0"),

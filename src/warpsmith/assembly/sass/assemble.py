@@ -93,6 +93,8 @@ def assemble_lines(
             except InputError as error:
                 missing = next((t for t in _TARGET.findall(line.text) if t not in labels), None)
                 raise _at(name, line, f"there is no label {missing!r}" if missing else str(error)) from error
+        if line.unprinted >> 128:
+            raise _at(name, line, "the unprinted bits are wider than a word of 128 bits")
         out += (word ^ line.unprinted).to_bytes(16, "little")
     return Assembled(bytes(out), tuple(line.origin for line in lines))
 

@@ -21,7 +21,9 @@ __all__ = ["FunctionSource", "Source", "parse_source"]
 _DIRECTIVE = re.compile(
     r"\s*\.(arch|function|registers|params|shared|barriers|stack|max_threads|needs)(?:\s+(.*?))?\s*(?://.*)?$"
 )
-_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
+_NUMBER = re.compile(r"0x[0-9a-f]+|[0-9]+")
+_LONGEST = 10
+"""Characters of a number at most."""
 
 
 @final
@@ -112,4 +114,6 @@ def _parameter(text: str) -> int | tuple[int, int]:
 def _number(text: str) -> int:
     if not _NUMBER.fullmatch(text):
         raise InputError(f"{text!r} is no number")
-    return int(text, 0)
+    if len(text) > _LONGEST:
+        raise InputError(f"{text[:_LONGEST]}… is too large")
+    return int(text, 16 if text.startswith("0x") else 10)

@@ -19,6 +19,8 @@ REGISTERS = {"R": "Z", "UR": "Z", "P": "T", "UP": "T"}
 
 _NONFINITE = ("INF", "QNAN", "SNAN")
 _MANY = 100_000
+_FAR = 400
+"""Powers of ten beyond all floats, and below the least of them."""
 
 
 def field_bits(f: Field, token: str, sign: str = "", address: int = 0) -> int | None:
@@ -32,7 +34,7 @@ def field_bits(f: Field, token: str, sign: str = "", address: int = 0) -> int | 
     if f.kind in REGISTERS:
         if token == REGISTERS[f.kind]:
             return ones
-        return int(token) if token.isdecimal() and int(token) < ones else None
+        return int(token) if token.isdecimal() and len(token) <= 9 and int(token) < ones else None
     number = integer(token, sign)
     if number is None:
         return None
@@ -67,7 +69,7 @@ def _float_bits(kind: str, token: str, sign: str) -> int | None:
         bits = nearest_float(kind, token)
     except ValueError:
         return None
-    if bits is None or (format_float(kind, bits) != token and _exact(kind, bits) != Fraction(token)):
+    if bits is None or (format_float(kind, bits) != token and _exact(kind, bits) != _decimal(token)):
         return None
     return top | bits
 
@@ -91,7 +93,7 @@ def nearest_float(kind: str, token: str) -> int | None:
 
     Raises `ValueError` for what is no decimal number.
     """
-    value = Fraction(token)
+    value = _decimal(token)
     width, exponent = FLOAT_KINDS[kind]
     low, high = 0, ((1 << exponent) - 1) << (width - 1 - exponent)  # zero, infinity
     while high - low > 1:  # bit patterns are ordered as the values are
@@ -102,6 +104,15 @@ def nearest_float(kind: str, token: str) -> int | None:
         return low if value - below < (below - _exact(kind, low - 1)) / 2 else None
     below, above = value - _exact(kind, low), _exact(kind, high) - value
     return low if below < above or (below == above and not low & 1) else high
+
+
+def _decimal(token: str) -> Fraction:
+    """Return the value of a decimal number, one as far beyond all floats in the place of one with a larger exponent."""
+    digits, e, power = token.lower().partition("e")
+    if not e:
+        return Fraction(token)
+    limit = _FAR + len(digits)
+    return Fraction(f"{digits}e{min(max(int(power), -limit), limit)}")
 
 
 def _exact(kind: str, bits: int) -> Fraction:

@@ -75,6 +75,9 @@ def test_control_codes_that_do_not_go_with_the_text(text: str, control: sass.Con
         ("FADD R1, R2, 0.1", "0.1 is not a number of binary32; the nearest is 0.10000000149011611938"),
         ("FADD R1, R2, -1e-60", "-1e-60 is not a number of binary32; the nearest is -0.0"),
         ("FADD R1, R2, 1e99", "1e99 is beyond the numbers of binary32"),
+        ("FADD R1, R2, 1e999999999", "1e999999999 is beyond the numbers of binary32"),
+        ("FADD R1, R2, 0.1e-999999999", "0.1e-999999999 is not a number of binary32; the nearest is 0"),
+        (f"MOV R{'1' * 5000}, R1", f"R{'1' * 5000} is not there: R0 to R254 and RZ"),
         ("HADD2 R1, R2, 70000, 1", "70000 is beyond the numbers of binary16"),
         (
             "DADD R2, R2, 0.1",
