@@ -57,6 +57,9 @@ def command(
     With --into, the functions of that name in a cubin get the code, and what refers to places in it moves; instructions are
     followed by the addresses that stand before them as comments. To NAME.cubin without --into, a cubin is built from nothing,
     for which the listing states .registers and .params. Else the bare code of one function is written.
+
+    Nothing is scheduled: an instruction without control bits (B------:R-:W-:-:S01) stalls one cycle, waits for nothing and
+    sets no scoreboard. State them where an instruction needs the result of another.
     """
     if output is None and (sys.stdout.isatty() or as_json):
         raise InputError("name a file to write with -o: the code is bytes")

@@ -16,7 +16,7 @@ __all__ = ["command"]
 @click.command()
 @click.argument("target", metavar="FILE.ptx")
 @click.option("--sugar", is_flag=True, help="Prefer wrappers and operators to ptx.inst.")
-@click.option("--name", help="The kernel to write.  [default: all]")
+@click.option("--kernel", "--name", "name", help="The kernel to write.  [default: all]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write.  [default: the standard output]")
 @json_option
 def command(*, target: str, sugar: bool, name: str | None, output: Path | None, as_json: bool) -> None:

@@ -28,6 +28,7 @@ def test_sugar(run: Run) -> None:
     ("words", "said"),
     [
         (["none.ptx"], "warpsmith: error: none.ptx: cannot be read: No such file or directory\n"),
+        ([SCALE, "--kernel", "grow"], f"warpsmith: error: {SCALE} has no kernel 'grow'; it has: scale\n"),
         ([SCALE, "--name", "grow"], f"warpsmith: error: {SCALE} has no kernel 'grow'; it has: scale\n"),
         ([SCALE, "-o", "none/k.py"], "warpsmith: error: none/k.py: No such file or directory\n"),
     ],
