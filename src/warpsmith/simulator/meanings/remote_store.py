@@ -12,6 +12,7 @@ from warpsmith.simulator.asynchronous import AsyncOperation, Extent
 from warpsmith.simulator.barrier_access import groups
 from warpsmith.simulator.meanings.global_store import release_store
 from warpsmith.simulator.meanings.registry import machine
+from warpsmith.simulator.memory import UNDEFINED
 from warpsmith.simulator.reduction import reduce_into
 
 if TYPE_CHECKING:
@@ -41,13 +42,17 @@ def remote(m: Match) -> Function:
             [np.ascontiguousarray(np.broadcast_to(np.asarray(p), x.shape))[..., None].view(np.uint8) for p in parts], -2
         )
         data = data.reshape(*x.shape, -1)
+        undefined = x.undefined(names.index("b"))
         for lane in lanes_of(x):
-            _issue(x, lane, v, space, data[lane.c, lane.t].copy(), op, element)
+            flag = UNDEFINED if undefined is not None and undefined[lane.c, lane.t] else 0
+            _issue(x, lane, v, space, (data[lane.c, lane.t].copy(), flag), op, element)
 
     return run
 
 
-def _issue(x: Lanes, lane: Lane, v: dict[str, Any], space: str | None, data: Any, op: str | None, element: str) -> None:
+def _issue(x: Lanes, lane: Lane, v: dict[str, Any], space: str | None, value: Any, op: str | None, element: str) -> None:
+    """Put the store of a lane in flight; `value` are its bytes, and the flag of those that nobody wrote, or 0."""
+    data, flag = value
     size = data.size
     with within(x, lane.mask):
         address, n = np.full(x.shape, lane.at(v["a"]), np.int64), min(size, 16)
@@ -77,6 +82,7 @@ def _issue(x: Lanes, lane: Lane, v: dict[str, Any], space: str | None, data: Any
             shared.data[index : index + size] = data
         else:
             reduce_into(shared, np.array([index]), data[None], element, op)
+        shared.shadow[index : index + size] |= flag
         machine.progress()
         signal(machine, signals, store, size)
 

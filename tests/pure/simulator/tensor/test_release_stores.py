@@ -138,3 +138,18 @@ def test_a_value_that_nobody_wrote_is_named(run: Any, store: str) -> None:
             f"`{store}`: a value that comes from memory or registers nobody wrote is stored to global memory",
         )
     ]
+
+
+def test_bytes_of_a_remote_store_that_nobody_wrote_stay_so(run: Any) -> None:
+    body = """ .shared .align 8 .b64 bar; .shared .b32 there; .shared .b32 word;
+ mov.u32 %r1, bar; mov.u32 %r2, there;
+ mbarrier.init.shared::cta.b64 [%r1], 1; fence.mbarrier_init.release.cluster;
+ mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 4; ld.shared.u32 %r3, [word];
+ st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r2], %r3, [%r1];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], 0;
+ @!%p1 bra W;
+ ld.shared.u32 %r4, [%r2]; st.global.u32 [%out], %r4;
+"""
+    r = run(body, np.zeros(4, np.uint32), block=1, target="sm_90", version="8.1")
+    assert [f.kind for f in r.findings] == ["uninitialised-read"]
+    assert r.findings[0].message.startswith("`st.global.u32`: a value that comes from memory or registers nobody wrote")
