@@ -36,6 +36,14 @@ def test_rows_behind_a_sequence_are_left_alone() -> None:
     assert (lse[:, :70] != 7).all()
 
 
+@pytest.mark.parametrize(("lengths", "key_lengths"), [([60, 50], [60, 40]), ([60, 40], [60, 50])])
+def test_a_plan_of_longer_sequences_traps(lengths: Lengths, key_lengths: Lengths) -> None:
+    config = hopper.Config(1, 1, packed=1)
+    q, k, v = inputs(config, [60, 40], [60, 40])
+    result = hopper_packed.build(config).simulate(q, k, v, hopper_packed.plan(config, lengths, key_lengths))
+    assert {f.kind for f in result.findings} == {"trap"}
+
+
 def test_a_plan_holds_every_row_once_and_is_even() -> None:
     config = hopper.Config(3, 1, 64, causal=True, packed=1, multiprocessors=8)
     lengths = [700, 1, 0, 130, 2000, 64]

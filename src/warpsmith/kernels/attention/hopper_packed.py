@@ -4,8 +4,8 @@ The kernel is that of `hopper`; what differs is where a work item lies. `plan` s
 of eight words an item (`_WORDS`), which the kernel reads. Only tables differ from batch to batch, not the kernel.
 
 A tile of the last keys of a sequence reaches into the next one, whose keys it hides; a NaN or an infinity in the first rows of
-V of a sequence therefore spoils the output of the one before. Rows are stored by TMA, 64 at a time, or one by one where a
-sequence ends in between.
+V of a sequence therefore spoils the output of the one before. A table whose sequences reach past the tensors traps. Rows are
+stored by TMA, 64 at a time, or one by one where a sequence ends in between.
 """
 
 from __future__ import annotations
@@ -61,6 +61,11 @@ class PackedItem(Item):
     def _read(self) -> None:
         ptx.inst.ld.global_.nc.v4.u32(self._words[:4], ptx.addr(self.cursor))
         ptx.inst.ld.global_.nc.v4.u32(self._words[4:], ptx.addr(self.cursor, 16))
+        for first, count, total in ((self.token, self.rows, "TOKENS"), (self.key_token, self.key_count, "KEYS")):
+            outside, end = reg.scalar(pred), reg.scalar(u32)
+            ptx.inst.add.u32(end, first, count)
+            ptx.inst.setp.gt.u32(outside, end, ptx.param(u32, total))
+            ptx.inst.trap(pred=outside)
 
     def locate(self) -> None:
         """Compute the head of keys; the rest has been read."""
@@ -166,7 +171,7 @@ def build(config: Config) -> Any:
             Tile("CTAS", "ITEMS", len(_WORDS), u32),
         ),
         out_specs=(Tile("TOKENS", c.heads, c.width, dtype, **rows), Tile(c.heads, "TOKENS", f32)),
-        raw_params=[("u32", "ITEMS"), ("u32", "TOKENS")],
+        raw_params=[("u32", "ITEMS"), ("u32", "TOKENS"), ("u32", "KEYS")],
         grid=_grid,
         block=(c.threads, 1, 1),
         smem=at.size,

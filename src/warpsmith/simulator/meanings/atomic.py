@@ -152,21 +152,23 @@ class _Atomic:
         self.in_global = step_of(op, type_, not noftz)
         self.sums = op == "add" and self.dtype.kind in "iu" and TYPES[type_].kind in ("signed", "unsigned")
 
-    def apply(self, x: Lanes, space: str | None, address: Array, operands: tuple[Array, ...]) -> Array:
-        """Do it in all active lanes; return the old values `[C, T]`."""
+    def apply(self, x: Lanes, space: str | None, address: Array, operands: tuple[Array, ...], undefined: Array | None) -> Array:
+        """Do it in all active lanes; return the old values `[C, T]`. In the lanes `undefined` nobody wrote an operand."""
         n = self.dtype.itemsize
         result = np.zeros(x.shape, self.dtype)
         operands = tuple(np.broadcast_to(np.asarray(o, self.dtype), x.shape) for o in operands)
         for at in x.locate(space, np.broadcast_to(address, x.shape), n):
-            self._one_space(x, at, n, operands, result)
+            self._one_space(x, at, n, operands, undefined, result)
         return result
 
-    def _one_space(self, x: Lanes, at: Located, n: int, operands: tuple[Array, ...], result: Array) -> None:
+    def _one_space(
+        self, x: Lanes, at: Located, n: int, operands: tuple[Array, ...], undefined: Array | None, result: Array
+    ) -> None:
         lanes = x.everyone() if at.mask is None else at.mask
         if not lanes.any():
             return
-        data, undefined = read(x, at, n)
-        _judge(x, self.op, lanes, undefined)
+        data, unwritten = read(x, at, n)
+        _judge(x, self.op, lanes, unwritten)
         keys, values = at.index[lanes], data[lanes].view(self.dtype)
         chosen = tuple(o[lanes] for o in operands)
         if self.sums:
@@ -178,16 +180,17 @@ class _Atomic:
         result[lanes] = old
         whole = np.zeros(x.shape, data.dtype)
         whole[lanes] = np.ascontiguousarray(final).view(data.dtype)
-        write(x, Located(at.space, at.index, lanes), n, whole, changed=not np.array_equal(whole[lanes], data[lanes]))
+        changed = not np.array_equal(whole[lanes], data[lanes])
+        write(x, Located(at.space, at.index, lanes), n, whole, undefined, changed=changed)
 
 
-def _judge(x: Lanes, op: str, lanes: Array, undefined: Array | None) -> None:
+def _judge(x: Lanes, op: str, lanes: Array, unwritten: Array | None) -> None:
     """Report operands in memory that nobody wrote; `exch` looks at none."""
-    if undefined is not None and op != "exch" and (bad := undefined.any(axis=-1) & lanes).any():
+    if unwritten is not None and op != "exch" and (bad := unwritten.any(axis=-1) & lanes).any():
         x.machine.check.report_undefined(x, bad, "an operand")
 
 
-def _wide(x: Lanes, op: str, space: str | None, address: Array, operands: tuple[Array, ...]) -> Array:
+def _wide(x: Lanes, op: str, space: str | None, address: Array, operands: tuple[Array, ...], undefined: Array | None) -> Array:
     """Do exch or cas of 16 bytes; values are `[2, C, T]`."""
     old = np.zeros((2, *x.shape), np.uint64)
     operands = tuple(np.broadcast_to(o, old.shape) for o in operands)
@@ -195,8 +198,8 @@ def _wide(x: Lanes, op: str, space: str | None, address: Array, operands: tuple[
         lanes = x.everyone() if at.mask is None else at.mask
         if not lanes.any():
             continue
-        data, undefined = read(x, at, 16)
-        _judge(x, op, lanes, undefined)
+        data, unwritten = read(x, at, 16)
+        _judge(x, op, lanes, unwritten)
         items = np.ascontiguousarray(data).view(np.uint64).reshape(*x.shape, 2)
         memory: dict[int, tuple[int, int]] = {}
         final = items.copy()
@@ -209,7 +212,7 @@ def _wide(x: Lanes, op: str, space: str | None, address: Array, operands: tuple[
                 memory[key] = (int(operands[-1][0, c, t]), int(operands[-1][1, c, t]))
         for c, t in places:
             final[c, t] = memory[int(at.index[c, t])]
-        write(x, Located(at.space, at.index, lanes), 16, final.view(data.dtype)[..., 0])
+        write(x, Located(at.space, at.index, lanes), 16, final.view(data.dtype)[..., 0], undefined)
     return old
 
 
@@ -223,17 +226,27 @@ def _describe(m: Match) -> tuple[Form, str, str | None]:
 def _effect(m: Match) -> Callable[..., Any]:
     """Return `fn(x, address, operands) -> old values`, for vectors a list of them."""
     form, op, space = _describe(m)
+    behind = next(i for i, s in enumerate(m.operands) if s.kind == "address") + 1
+    values = range(behind, behind + _taken(m))
     if form.type == "b128":
-        return lambda x, address, operands: _wide(x, op, space, address, operands)
+        return lambda x, address, operands: _wide(x, op, space, address, operands, _undefined(x, values))
     atomic = _Atomic(op, form.type, "noftz" in form)
     if not any(w in ("v2", "v4", "v8") for w in form.words):
-        return lambda x, address, operands: atomic.apply(x, space, address, operands)
+        return lambda x, address, operands: atomic.apply(x, space, address, operands, _undefined(x, values))
 
     def vector(x: Lanes, address: Array, operands: tuple[Any, ...]) -> list[Array]:
         size = atomic.dtype.itemsize
-        return [atomic.apply(x, space, np.asarray(address) + size * i, (b,)) for i, b in enumerate(operands[0])]
+        unwritten = _undefined(x, values)
+        places = [np.asarray(address) + size * i for i in range(len(operands[0]))]
+        return [atomic.apply(x, space, at, (b,), unwritten) for at, b in zip(places, operands[0], strict=True)]
 
     return vector
+
+
+def _undefined(x: Lanes, operands: range) -> Array | None:
+    """Return the lanes where nobody wrote a register of these operands; None: nowhere."""
+    found = [flags for i in operands if (flags := x.undefined(i)) is not None]
+    return np.logical_or.reduce(found) if found else None
 
 
 def _taken(m: Match) -> int:

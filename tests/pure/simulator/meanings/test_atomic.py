@@ -179,3 +179,38 @@ ret;
     result = ws.simulate(ws.ptx.parse(text), kernel="k", grid=(1, 1, 1), block=(32, 1, 1), args=[memory])
     assert result.completed, [str(f) for f in result.findings]
     assert memory.tolist() == [64, 96, 32, 32]
+
+
+UNWRITTEN = """.version 8.8
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out)
+{{
+.reg .u64 %m; .reg .b32 %a, %b, %d, %u, %c; .reg .b128 %w, %x; .reg .b64 %q; .shared .align 16 .b8 cells[64];
+ld.param.u64 %m, [out]; mov.u32 %c, cells; mov.u32 %a, 1; st.shared.v4.b32 [%c], {{%a, %a, %a, %a}};{before}
+{line}
+ret;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "red.global.add.u32 [%m], %u;",
+        "atom.global.exch.b32 %d, [%m], %u;",
+        "atom.global.cas.b32 %d, [%m], %a, %u;",
+        "atom.global.cas.b32 %d, [%m], %u, %a;",
+        "red.global.add.v2.f32 [%m], {%a, %u};",
+        "atom.global.exch.b128 %w, [%m], %x;",
+        "red.shared.add.u32 [%c], %u; ld.shared.u32 %d, [%c]; st.global.u32 [%m], %d;",
+        "atom.shared.exch.b32 %d, [%c], %u; ld.shared.u32 %d, [%c]; st.global.u32 [%m], %d;",
+    ],
+)
+def test_operands_that_nobody_wrote_are_found_where_they_reach_global_memory(line):
+    text, out = UNWRITTEN.format(line=line, before=""), np.zeros(16, np.uint32)
+    result = ws.simulate(text, grid=1, block=1, args=[out])
+    assert [f.kind for f in result.findings] == ["uninitialised-read"]
+    assert "a value that comes from memory or registers nobody wrote is stored to global memory" in result.findings[0].message
+    text = UNWRITTEN.format(line=line, before=" mov.u32 %u, 1; mov.b64 %q, 1; mov.b128 %x, {%q, %q};")
+    assert ws.simulate(text, grid=1, block=1, args=[out]).findings == []
