@@ -128,6 +128,9 @@ class Item:
         """Coordinates of a stripe of K or V; `key` counts from the sequence's first."""
         return (stripe * STRIPE, key, self.key_head)
 
+    def judge(self) -> None:
+        """Trap for an item that the tensors do not hold; the producer asks, once for each."""
+
     def output_row(self, consumer: Any) -> Any:
         """Return the first row of a consumer, in what `row_count` counts; a fresh register."""
         first = reg.scalar(u32)

@@ -61,15 +61,18 @@ class PackedItem(Item):
     def _read(self) -> None:
         ptx.inst.ld.global_.nc.v4.u32(self._words[:4], ptx.addr(self.cursor))
         ptx.inst.ld.global_.nc.v4.u32(self._words[4:], ptx.addr(self.cursor, 16))
+
+    def locate(self) -> None:
+        """Compute the head of keys; the rest has been read."""
+        ptx.inst.div.u32(self.key_head, self.head, self.c.heads // self.c.key_heads)
+
+    def judge(self) -> None:
+        """Trap if the item lies past the end of Q or K."""
         for first, count, total in ((self.token, self.rows, "TOKENS"), (self.key_token, self.key_count, "KEYS")):
             outside, end = reg.scalar(pred), reg.scalar(u32)
             ptx.inst.add.u32(end, first, count)
             ptx.inst.setp.gt.u32(outside, end, ptx.param(u32, total))
             ptx.inst.trap(pred=outside)
-
-    def locate(self) -> None:
-        """Compute the head of keys; the rest has been read."""
-        ptx.inst.div.u32(self.key_head, self.head, self.c.heads // self.c.key_heads)
 
     def advance(self) -> None:
         """Read the next item; `more` says whether there is one."""

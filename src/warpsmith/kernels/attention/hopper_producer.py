@@ -44,6 +44,7 @@ def producer(c: Config, at: SharedMap, base: Any, new_item: Callable[[], Item], 
     q, k, v = tensors
     with ptx.loop("producer_items", pred=item.more):
         item.locate()
+        item.judge()
         for consumer in range(c.consumers):
             full = base + (at.q_full + 8 * consumer)
             ptx.mbarrier.wait(base + (at.q_free + 8 * consumer), q_phase)
