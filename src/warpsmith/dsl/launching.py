@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from warpsmith.base.errors import InputError
@@ -184,10 +185,7 @@ def _prepare(kernel: Callee, arrays: Any, tensors: Sequence[Any], call: Keywords
     if same is not None and run == plan.run and not call.arrays:
         room, given = rooms.launch("straight"), len(tensors)
         outputs, code = room.Outputs(kernel.input_count, allocators), arrays.code(device)
-
-        def straight(names: Sequence[str]) -> Any:
-            return room.straight_call(plan, built, given, outputs, names, code, same, recorded=recorded)
-
+        straight = partial(room.straight_call, plan, built, given, outputs, code, same, recorded)
     return Prepared(run, allocators, device, kernel.input_count, built, text, recorded, arrays, same, straight, {})
 
 

@@ -62,8 +62,8 @@ class _Shape(NamedTuple):
 
 
 def straight_call(
-    plan: Plan, built: Any, given: int, outputs: Outputs, keywords: Sequence[str], code: ArrayCode, same: Callable[..., bool],
-    *, recorded: bool,
+    plan: Plan, built: Any, given: int, outputs: Outputs, code: ArrayCode, same: Callable[..., bool], recorded: bool,
+    keywords: Sequence[str],
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any] | None:  # fmt: skip
     """Return `call(tensors, keywords)`, which launches and returns the outputs, or None having done nothing.
 
@@ -95,7 +95,7 @@ def _code(shape: _Shape, names: tuple[str, ...]) -> CodeType:
 
 
 def _body(s: _Shape) -> list[str]:
-    values = [f"v{i}" for i, name in enumerate(n for n in s.keywords if n != "stream")]
+    values = [f"v{i}" for i in range(len(s.keywords) - ("stream" in s.keywords))]
     return [
         *_checks(s),
         *_tensors(s),
