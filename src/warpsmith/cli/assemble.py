@@ -80,6 +80,7 @@ def command(
         data = _built(job)
     else:
         data = _bare(job)
+    _note_unscheduled(job)
     if output in (None, "-"):
         sys.stdout.buffer.write(data)
         return
@@ -89,6 +90,18 @@ def command(
         print_json({"output": output, "arch": target, "bytes": len(data), "functions": rows})
     else:
         print(f"{output}: {len(data):,} bytes, {', '.join(n or 'bare code' for n in job.code)} for {target}")
+
+
+def _note_unscheduled(job: _Job) -> None:
+    """Say that instructions have the weakest control bits where the listing states some for others."""
+    lines = [number for done in job.code.values() for number in done.unscheduled]
+    if lines and len(lines) < sum(len(done.origins) for done in job.code.values()):
+        what = "1 instruction states" if len(lines) == 1 else f"{len(lines)} instructions state"
+        print(
+            f"warpsmith: note: {job.name}:{lines[0]}: {what} no control bits, beside others that do: B------:R-:W-:-:S01, "
+            "which waits for nothing",
+            file=sys.stderr,
+        )
 
 
 def _read(listing: str) -> tuple[str, str]:

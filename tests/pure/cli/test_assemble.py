@@ -60,7 +60,7 @@ def test_an_instruction_put_in_moves_the_rest(run: Run, listing: str, tmp_path: 
     path = tmp_path / listing
     lines = path.read_text().splitlines()
     at = next(k for k, line in enumerate(lines) if line.startswith("/*0020*/"))
-    path.write_text("\n".join([*lines[: at + 1], "    NOP", *lines[at + 1 :]]))
+    path.write_text("\n".join([*lines[: at + 1], "    B------:R-:W-:-:S01 NOP", *lines[at + 1 :]]))
     got = run("assemble", listing, "--function", "shares", "--into", "k.cubin", "-o", "new.cubin")
     assert (got.status, got.err) == (0, "")
     old, new = (cubins_module.open(data).functions["shares"] for data in (SM90, (tmp_path / "new.cubin").read_bytes()))
@@ -179,3 +179,15 @@ def test_moving_code_under_a_computed_return_is_refused(run: Run, tmp_path: Path
         f"warpsmith: error: branches: {first.text} at {first.address:#x} goes to an address that the code computes, and moving"
         " code under it is not modelled; keep every instruction at its place\n",
     )
+
+
+def test_instructions_without_control_bits_beside_others_are_noted(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "k.lst").write_text(".arch sm_90a\nB------:R-:W-:-:S05 NOP ;\n NOP ;\nB------:R-:W-:-:S05 EXIT ;\n NOP ;\n")
+    outcome = run("assemble", "k.lst", "-o", "k.bin")
+    assert outcome.status == 0
+    assert outcome.err == (
+        "warpsmith: note: k.lst:3: 2 instructions state no control bits, beside others that do: B------:R-:W-:-:S01, which "
+        "waits for nothing\n"
+    )
+    (tmp_path / "k.lst").write_text(".arch sm_90a\n NOP ;\n EXIT ;\n")
+    assert run("assemble", "k.lst", "-o", "k.bin").err == ""

@@ -31,10 +31,9 @@ def encode(
     """Return the 16 bytes of an instruction's text.
 
     `control` are the scheduling bits; without them the instruction stalls one cycle, waits for nothing and sets nothing.
-    `unprinted` is
-    exclusive-ored in at the end, as `Instruction.unprinted` gives it. `address` is where the instruction will stand:
-    branch targets are
-    distances. Raises `InputError`, naming the nearest known forms, for a text that the table does not know.
+    `unprinted` is exclusive-ored in at the end, as `Instruction.unprinted` gives it. `address` is where the instruction will
+    stand: branch targets are distances. Raises `InputError`, naming the nearest known forms, for a text that the table does
+    not know.
     """
     encoder = tools_of(arch, tables)[1]
     word = encoder.word(text, control=None if control is None else control.bits(), address=address)
@@ -61,15 +60,16 @@ class Assembled:
     code: bytes
     origins: tuple[int | None, ...]
     """For each instruction the address that its line gives as a comment, `/*0010*/`; None for a line without one."""
+    unscheduled: tuple[int, ...]
+    """Lines, by number, whose instructions state no control bits."""
 
 
 def assemble(listing: str, arch: str, *, base: int = 0, name: str = "<listing>", tables: Path = FOLDER) -> bytes:
     """Return the code of a listing: one instruction a line, at `base` and up.
 
     A line is `label: B------:R-:W-:-:S01 TEXT ; /*unprinted 0x…*/`, all but the text optional. `/*…*/` and `//` are
-    comments, an address such as
-    `/*0010*/` is one too; `.word LOW, HIGH` puts a raw word. A branch target is a label or an address. Raises `InputError` with
-    the line for text that the table does not know, a label that is missing or stands twice.
+    comments, an address such as `/*0010*/` is one too; `.word LOW, HIGH` puts a raw word. A branch target is a label or an
+    address. Raises `InputError` with the line for text that the table does not know, a label that is missing or stands twice.
     """
     return assemble_lines(listing, arch, base=base, name=name, tables=tables).code
 
@@ -96,7 +96,8 @@ def assemble_lines(
         if line.unprinted >> 128:
             raise _at(name, line, "the unprinted bits are wider than a word of 128 bits")
         out += (word ^ line.unprinted).to_bytes(16, "little")
-    return Assembled(bytes(out), tuple(line.origin for line in lines))
+    unscheduled = tuple(line.number for line in lines if line.control is None and not _WORD.match(line.text))
+    return Assembled(bytes(out), tuple(line.origin for line in lines), unscheduled)
 
 
 def _at(name: str, line: _Line, message: str) -> InputError:
