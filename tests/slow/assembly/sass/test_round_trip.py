@@ -21,7 +21,7 @@ PROGRAMS = sorted(
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_every_function_comes_back(arch: str) -> None:
     total = RoundTrip()
-    for path in PROGRAMS[:: 1 if arch in ("sm_80", "sm_90a", "sm_100a") else 3]:
+    for path in PROGRAMS[:: 1 if arch in ("sm_75", "sm_80", "sm_90a", "sm_100a") else 3]:
         try:
             built = compile_ptx(text_of(path), arch, name=path.name)
         except CompilationError:  # the program is for another family
