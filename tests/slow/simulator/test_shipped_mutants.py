@@ -189,7 +189,8 @@ def verdict(mutant: Mutant) -> tuple[str, list[str]]:
 def test_every_mutant_is_found(name: str) -> None:
     how, findings = verdict(mutants(name.partition(":")[0])[name])
     assert (how == "silent") == (name in EQUIVALENT)
-    assert all("error[" in f or "portability[uninitialised-barrier]" in f for f in findings)
+    allowed = ("error[", "portability[uninitialised-barrier]", "note[uninitialised-read]")
+    assert all(any(word in f for word in allowed) for f in findings)
 
 
 if __name__ == "__main__":
