@@ -11,7 +11,7 @@ from typing import Any
 
 from warpsmith.assembly.ptx.tree import AddressOperand, Immediate, Instruction, Name, RegisterDeclaration, Scope
 
-__all__ = ["Mutant", "moved_before", "mutants"]
+__all__ = ["Body", "Edit", "Mutant", "bodies", "changed_numbers", "moved_before", "mutants", "other_parity", "short_name"]
 
 Body = list[Any]
 SITES = (
@@ -75,17 +75,23 @@ def _further(i: Instruction, operand: int, by: int) -> Instruction:
     return out
 
 
-def _waits(body: Body, n: int) -> Iterator[Edit]:
-    i = body[n]
-    flipped = Name("%mutant")
+def other_parity(i: Instruction) -> Edit:
+    """Return the edit that lets a wait of an mbarrier look for the other phase."""
+    flipped, other = Name("%mutant"), deepcopy(i)
     flip = Instruction("xor.b32", [flipped, i.operands[2], Immediate("1", 1)], place=i.place)
-    other = deepcopy(i)
     other.operands[2] = flipped
-    yield "removed", 0, 2, ()
-    yield "other parity", 0, 1, (RegisterDeclaration("b32", [("%mutant", None)]), flip, other)
+    return "other parity", 0, 1, (RegisterDeclaration("b32", [("%mutant", None)]), flip, other)
 
 
-def _barriers(i: Instruction) -> Iterator[Edit]:
+def short_name(mnemonic: str) -> str:
+    """Return a mnemonic without what says little: state spaces, alignment."""
+    if "bar.sync" in mnemonic:
+        return "bar.sync"
+    return mnemonic.partition(".shared")[0].partition(".sync.aligned")[0]
+
+
+def changed_numbers(i: Instruction) -> Iterator[Edit]:
+    """Yield the edits that give a barrier, an announcement or a wait for groups another number."""
     m = i.mnemonic
     if m.startswith("mbarrier.init"):
         yield "count + 1", 0, 1, (_numbered(i, 1, lambda v: v + 1),)
@@ -126,13 +132,14 @@ def edits(body: Body, n: int) -> Iterator[Edit]:
     i = body[n]
     m = i.mnemonic
     if m.startswith("mbarrier.try_wait"):
-        yield from _waits(body, n)
+        yield "removed", 0, 2, ()
+        yield other_parity(i)
         return
     if not m.startswith(("tcgen05.ld", "tcgen05.st", "tcgen05.mma", "tcgen05.relinquish", "setmaxnreg", "vote.", "and.")):
         yield "removed", 0, 1, ()
     if m.startswith(("mbarrier.arrive", "cp.async.bulk.tensor", "tcgen05.commit")):
         yield "twice", 0, 1, (i, deepcopy(i))
-    yield from _barriers(i)
+    yield from changed_numbers(i)
     if m.startswith("vote.sync.any"):
         other = deepcopy(i)
         other.mnemonic = m.replace("any", "all")
@@ -162,12 +169,12 @@ def _site(s: Any) -> bool:
     return isinstance(s, Instruction) and s.mnemonic.startswith(SITES)
 
 
-def _bodies(body: Body) -> Iterator[Body]:
+def bodies(body: Body) -> Iterator[Body]:
     """Yield a statement list and those of the scopes in it."""
     yield body
     for s in body:
         if isinstance(s, Scope):
-            yield from _bodies(s.body)
+            yield from bodies(s.body)
 
 
 def _ends(same: list[int], each: int | None) -> list[int]:
@@ -186,13 +193,11 @@ def mutants(kernel: str, module: Any, *, each: int | None = None, waits: int | N
     sites: list[tuple[str, Body, int]] = []
     seen: Counter[str] = Counter()
     alike: dict[tuple[Any, ...], list[int]] = {}
-    for body in _bodies(entry.body):
+    for body in bodies(entry.body):
         for n, s in enumerate(body):
             if not _site(s):
                 continue
-            m = s.mnemonic
-            short = m.partition(".shared")[0].partition(".sync.aligned")[0] if "bar.sync" not in m else "bar.sync"
-            short = short.partition(".cta_group")[0]
+            short = short_name(s.mnemonic).partition(".cta_group")[0]
             numbers = [str(o) for o in s.operands if isinstance(o, Immediate)]
             alike.setdefault((short, str(s.place), *numbers), []).append(len(sites))
             sites.append((f"{kernel}: {short} {seen[short]}", body, n))

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from warpsmith.assembly.ptx.tree import Immediate, Instruction, Name, RegisterDeclaration, Scope
+from kernel_mutants import Edit, Mutant, bodies, changed_numbers, other_parity, short_name
+from warpsmith.assembly.ptx.tree import Instruction
 from warpsmith.kernels import gemm
 from warpsmith.kernels.attention import ampere, hopper
 
@@ -61,75 +60,17 @@ EQUIVALENT = {
 
 # --- edits ------------------------------------------------------------------------------------------------------------
 
-Body = list[Any]
 
-
-@dataclass(frozen=True)
-class Mutant:
-    """An edit: `count` statements of `body` from `start` on give way to `new`."""
-
-    name: str
-    body: Body
-    start: int
-    count: int
-    new: tuple[Any, ...]
-    place: Any
-
-    @contextmanager
-    def applied(self) -> Iterator[None]:
-        kept = self.body[self.start : self.start + self.count]
-        self.body[self.start : self.start + self.count] = self.new
-        try:
-            yield
-        finally:
-            self.body[self.start : self.start + len(self.new)] = kept
-
-
-def with_number(i: Instruction, operand: int, change: Callable[[int], int]) -> Instruction:
-    """Return a copy with another immediate operand."""
-    out = deepcopy(i)
-    old = out.operands[operand]
-    assert isinstance(old, Immediate)
-    value = change(int(old.value))
-    out.operands[operand] = Immediate(str(value), value)
-    return out
-
-
-def edits(body: Body, n: int) -> Iterator[tuple[str, int, tuple[Any, ...]]]:
-    """Yield (what, statements replaced, replacement) for the instruction at `body[n]`."""
-    i = body[n]
-    m = i.mnemonic
-    if m.startswith("mbarrier.try_wait"):
-        parity, flipped = i.operands[2], Name("%mutant")
-        flip = Instruction("xor.b32", [flipped, parity, Immediate("1", 1)], place=i.place)
-        other = deepcopy(i)
-        other.operands[2] = flipped
-        yield "not looked at", 2, (i,)
-        yield "other parity", 1, (RegisterDeclaration("b32", [("%mutant", None)]), flip, other)
+def edits(i: Instruction) -> Iterator[Edit]:
+    """Yield the edits of an instruction."""
+    if i.mnemonic.startswith("mbarrier.try_wait"):
+        yield "not looked at", 0, 2, (i,)
+        yield other_parity(i)
         return
-    yield "removed", 1, ()
-    if m.startswith(("mbarrier.arrive", "cp.async.bulk.tensor")):
-        yield "twice", 1, (i, deepcopy(i))
-    if m.startswith("mbarrier.init"):
-        yield "count + 1", 1, (with_number(i, 1, lambda v: v + 1),)
-        if int(i.operands[1].value) > 1:
-            yield "count - 1", 1, (with_number(i, 1, lambda v: v - 1),)
-    if "expect_tx" in m:
-        yield "16 bytes more", 1, (with_number(i, 2, lambda v: v + 16),)
-        yield "16 bytes fewer", 1, (with_number(i, 2, lambda v: v - 16),)
-    if "wait_group" in m:
-        yield "one group more in flight", 1, (with_number(i, 0, lambda v: v + 1),)
-    if m.startswith("bar.sync") and len(i.operands) == 2:
-        yield "32 threads more", 1, (with_number(i, 1, lambda v: v + 32),)
-        yield "32 threads fewer", 1, (with_number(i, 1, lambda v: v - 32),)
-
-
-def bodies(body: Body) -> Iterator[Body]:
-    """Yield a statement list and those of the scopes in it."""
-    yield body
-    for s in body:
-        if isinstance(s, Scope):
-            yield from bodies(s.body)
+    yield "removed", 0, 1, ()
+    if i.mnemonic.startswith(("mbarrier.arrive", "cp.async.bulk.tensor")):
+        yield "twice", 0, 1, (i, deepcopy(i))
+    yield from changed_numbers(i)
 
 
 @cache
@@ -143,12 +84,10 @@ def mutants(kernel: str) -> dict[str, Mutant]:
         for n, s in enumerate(body):
             if not isinstance(s, Instruction) or not s.mnemonic.startswith(SITES):
                 continue
-            short = (
-                s.mnemonic.partition(".shared")[0].partition(".sync.aligned")[0] if "bar.sync" not in s.mnemonic else "bar.sync"
-            )
-            for what, count, new in edits(body, n):
+            short = short_name(s.mnemonic)
+            for what, first, count, new in edits(s):
                 name = f"{kernel}: {short} {seen[short]}, {what}"
-                out[name] = Mutant(name, body, n, count, new, s.place)
+                out[name] = Mutant(name, body, n + first, count, new, s.place, what, s)
             seen[short] += 1
     return out
 
