@@ -1,9 +1,10 @@
-"""Settings for every test: property tests repeat exactly; `tests/tool` is deselected where its tools are missing."""
+"""Settings for every test: property tests repeat exactly; what needs a tool or a package that is missing is left out."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ settings.load_profile("repeatable")
 
 TOOL_TESTS = Path(__file__).parent / "tool"
 MISSING = [name for name in ("ptxas", "nvdisasm") if find_tool(name) is None]
+NEEDS_PACKAGE = {"tool/test_dask.py": "distributed"}
+collect_ignore = [file for file, package in NEEDS_PACKAGE.items() if find_spec(package) is None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,9 +36,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if TOOL_TESTS not in item.path.parents]
 
 
-def pytest_report_header() -> str | None:
+def pytest_report_header() -> list[str]:
     """Say what is left out and how to get it."""
-    return f"tests/tool deselected: {' and '.join(MISSING)} not found; `warpsmith doctor` says more" if MISSING else None
+    tools = f"tests/tool deselected: {' and '.join(MISSING)} not found; `warpsmith doctor` says more"
+    packages = [f"tests/{file} left out: {NEEDS_PACKAGE[file]} is not installed" for file in collect_ignore]
+    return [*([tools] if MISSING else []), *packages]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from warpsmith.base.errors import InputError
+from warpsmith.base.errors import InputError, ToolError, WarpsmithError
 from warpsmith.simulator.cooperative import is_cooperative
 from warpsmith.simulator.counters import Counters
 from warpsmith.simulator.execution import Execution, Report
@@ -48,7 +48,7 @@ _PIECE = 1 << 22
 class Executor(Protocol):
     """What runs parts elsewhere: an executor of `concurrent.futures`, Dask's client, …"""
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
         """Return a future with `result()`."""
         ...
 
@@ -91,17 +91,44 @@ def _ranges(ctas: int, size: int, jobs: int, *, local: bool) -> list[tuple[int, 
 def _submitted(
     executor: Executor, launch: Launch, image: Image, ranges: list[tuple[int, int]], progress: Progress | None
 ) -> list[Part]:
-    futures = [executor.submit(run_part, launch, image, first, stop) for first, stop in ranges]
+    try:
+        submit = _submitter(executor, launch, image)
+        futures = [submit(first, stop) for first, stop in ranges]
+    except Exception as error:
+        raise _failed(executor, "took no CTAs", error) from error
     parts: list[Part] = []
     try:
-        for future in futures:
-            parts.append(future.result())
+        for (first, stop), future in zip(ranges, futures, strict=True):
+            parts.append(_result(executor, future, first, stop))
             if progress is not None:
                 progress(parts[-1].stop, launch.ctas)
     except KeyboardInterrupt:
         for future in futures:
             future.cancel()
     return parts
+
+
+def _submitter(executor: Executor, launch: Launch, image: Image) -> Callable[[int, int], Any]:
+    """Return what hands out the CTAs first to stop. Dask's client gets launch and memory once, and hashes neither."""
+    scatter = getattr(executor, "scatter", None)
+    if scatter is None:
+        return lambda first, stop: executor.submit(run_part, launch, image, first, stop)
+    sent = scatter([launch, image], hash=False, broadcast=True)  # every worker, so that it outlives one
+    return lambda first, stop: executor.submit(run_part, *sent, first, stop, pure=False)
+
+
+def _result(executor: Executor, future: Any, first: int, stop: int) -> Part:
+    try:
+        return future.result()
+    except WarpsmithError:
+        raise
+    except Exception as error:  # a worker that died, a cluster that was closed: each library has its own
+        raise _failed(executor, f"did not run CTAs {first} to {stop - 1}", error) from error
+
+
+def _failed(executor: Executor, what: str, error: Exception) -> ToolError:
+    why = f"{type(error).__name__}: {error}".strip(": ")
+    return ToolError(f"simulator: {type(executor).__name__} {what}: {why}")
 
 
 # --- whether parts can be told apart -----------------------------------------------------------------------------------

@@ -127,6 +127,46 @@ def test_an_executor_runs_the_parts() -> None:
     assert many.counters.instructions == one.counters.instructions
 
 
+class Client:
+    """What a Dask client does with its arguments: data that were scattered are sent once and stand for themselves."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Any] = {}
+
+    def scatter(self, data: list[Any], *, hash: bool, broadcast: bool) -> list[str]:
+        assert (hash, broadcast) == (False, True)
+        self.held = {f"key{i}": item for i, item in enumerate(data)}
+        return list(self.held)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, pure: bool) -> Any:
+        assert pure is False
+        assert [type(a) for a in args] == [str, str, int, int]
+        return THREADS.submit(fn, *[self.held.get(a, a) for a in args])
+
+
+def test_a_client_gets_launch_and_memory_once() -> None:
+    one, a = launch(PLAIN)
+    many, b = launch(PLAIN, executor=Client(), jobs=4)
+    assert many.processes == "4 parts in Client"
+    assert (a == b).all()
+    assert many.counters.instructions == one.counters.instructions
+
+
+def test_an_executor_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = ThreadPoolExecutor(1)
+    closed.shutdown()
+    message = r"^simulator: ThreadPoolExecutor took no CTAs: RuntimeError: cannot schedule new futures after shutdown$"
+    with pytest.raises(ToolError, match=message):
+        launch(PLAIN, executor=closed, jobs=2)
+
+    def lose(*args: Any) -> None:
+        raise ConnectionError("worker lost" if args[2] else "")
+
+    monkeypatch.setattr(spread, "run_part", lose)
+    with pytest.raises(ToolError, match=r"^simulator: ThreadPoolExecutor did not run CTAs 0 to 3: ConnectionError$"):
+        launch(PLAIN, executor=THREADS, jobs=2)
+
+
 @pytest.mark.parametrize("multiprocessors", [132, 2])
 def test_attention_is_the_same_in_parts(multiprocessors: int) -> None:
     """Tensor copies read global memory; with two multiprocessors the CTAs are persistent, three tiles of rows each."""
