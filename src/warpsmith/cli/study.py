@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 
 from warpsmith.cli.progress import progress_bar
+from warpsmith.study.attention.cells import CELLS
 from warpsmith.study.attention.study import Options, measure
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def command() -> None:
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="attention-study", show_default=True,
               help="Folder of the results; a second run goes on where the first stopped.")  # fmt: skip
 @click.option("--only", default="", metavar="TEXT", help="Cells whose name holds this text, such as `D64 causal`.")
+@click.option("--cells", type=click.Choice(list(CELLS)), default="main", show_default=True,
+              help="Head dimensions 64 and 128, other dimensions, or cells that are also measured packed.")  # fmt: skip
 @click.option("--dtype", type=click.Choice(["f16", "bf16"]), default="bf16", show_default=True, help="Inputs of our kernel.")
 @click.option("--repeat", type=click.IntRange(min=1), default=30, show_default=True, help="Replays of each graph.")
 @click.option("--no-peers", is_flag=True, help="Measure our kernel alone.")

@@ -12,8 +12,8 @@ import pytest
 from command_line import Run, run
 from warpsmith.base.errors import InputError
 from warpsmith.study.attention import study
-from warpsmith.study.attention.cells import Cell, cells
-from warpsmith.study.attention.ours import configuration
+from warpsmith.study.attention.cells import CELLS, Cell, cells
+from warpsmith.study.attention.ours import configuration, kernel_of, packed_config
 from warpsmith.study.attention.report import load, markdown
 from warpsmith.study.attention.study import Options, measure
 
@@ -81,6 +81,30 @@ def test_speed_is_work_over_time() -> None:
         text.splitlines()[2] == "| D128 full B1 H16 S16384 | 3500.0 | 628 | 59 | 1980 | 500 | 1.0e-03 | 3000.0 (733) | 0.857 |"
     )
     assert Cell(128, True, 1, 16, 16384).work * 2 == cell.work
+
+
+def test_values_of_another_width_count_in_the_work() -> None:
+    one = next(c for c in CELLS["dims"]() if c.value_dim)
+    assert one.name == "D192/128 full B16 H10 S1024"
+    assert one.work == 2 * 16 * 10 * 1024**2 * (192 + 128)
+    assert one.bytes == 2 * 16 * 10 * 1024 * 2 * (192 + 128)
+    assert configuration(one, "bf16", "").width == 128
+
+
+def test_what_is_ours_but_no_variant_is_shown_beside_the_peers() -> None:
+    some = row(cells()[0], 100.0, 120.0)
+    some["times"]["our packed"] = {"micro": 90.0, "low": 90.0, "high": 90.0}
+    head, _, line, *_ = markdown([some]).splitlines()
+    assert head.endswith("| FA2 µs (TFLOP/s) | our packed µs (TFLOP/s) | best peer ÷ ours |")
+    assert line.endswith("| 120.0 (286) | 90.0 (382) | 1.200 |")
+
+
+@pytest.mark.parametrize("cell", CELLS["packed"](), ids=lambda c: c.name)
+def test_packed_cells_have_the_tiling_of_the_batch(cell: Cell) -> None:
+    config = configuration(cell, "bf16", "")
+    packed = packed_config(cell, config)
+    assert (packed.heads, packed.keys, packed.consumers) == (cell.heads, config.keys, config.consumers)
+    assert kernel_of(packed).__name__ == "packed_attention_forward"
 
 
 def test_another_file_in_the_place_of_the_results_is_refused(measured: list[str], tmp_path: Path) -> None:

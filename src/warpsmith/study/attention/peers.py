@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["PEERS", "Launch", "Peer"]
+__all__ = ["PACKED_PEERS", "PEERS", "Launch", "Peer"]
 
 Launch = Callable[[], None]
 Peer = Callable[[Any, Any, Any, bool], "tuple[Launch, Any]"]
@@ -41,6 +41,22 @@ def _flash_attention_3(q: Any, k: Any, v: Any, causal: bool) -> tuple[Launch, An
     return run, lambda: kept[0].transpose(1, 2)
 
 
+def _packed_flash_attention_3(q: Any, k: Any, v: Any, causal: bool) -> tuple[Launch, Any]:
+    torch: Any = import_module("torch")
+    forward: Any = import_module("fa3_fwd_interface").flash_attn_varlen_func
+    batch, heads, sequence, _ = q.shape
+    # its layout is [tokens, heads, dim]
+    q, k, v = (t.transpose(1, 2).flatten(0, 1).contiguous() for t in (q, k, v))
+    starts = torch.arange(0, (batch + 1) * sequence, sequence, dtype=torch.int32, device=q.device)
+    kept: list[Any] = [None]
+
+    def run() -> None:
+        out = forward(q, k, v, starts, starts, sequence, sequence, causal=causal)
+        kept[0] = out[0] if isinstance(out, tuple) else out
+
+    return run, lambda: kept[0].view(batch, sequence, heads, -1).transpose(1, 2)
+
+
 PEERS: dict[str, tuple[str, Peer]] = {
     "FA2": ("f16", _scaled_dot_product("FLASH_ATTENTION")),
     "cuDNN": ("f16", _scaled_dot_product("CUDNN_ATTENTION")),
@@ -48,3 +64,5 @@ PEERS: dict[str, tuple[str, Peer]] = {
     "FA3 bf16": ("bf16", _flash_attention_3),
 }
 """Name → (dtype of its inputs, how to make a launch)."""
+PACKED_PEERS: dict[str, tuple[str, Peer]] = {"FA3 bf16 packed": ("bf16", _packed_flash_attention_3)}
+"""The same for sequences one behind the other in one tensor, made from the same batch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, final
@@ -13,11 +13,11 @@ from warpsmith.base.errors import InputError, ToolError, WarpsmithError
 from warpsmith.base.whole_file import write_whole
 from warpsmith.kernels.attention import hopper
 from warpsmith.launch.driver import driver
-from warpsmith.study.attention.cells import cells
+from warpsmith.study.attention.cells import CELLS
 from warpsmith.study.attention.judge import LIMIT, largest_error
 from warpsmith.study.attention.measure import Clocks, time_together
-from warpsmith.study.attention.ours import compile_all, configuration, ours
-from warpsmith.study.attention.peers import PEERS
+from warpsmith.study.attention.ours import compile_all, configuration, kernel_of, ours, packed, packed_config
+from warpsmith.study.attention.peers import PACKED_PEERS, PEERS
 from warpsmith.study.attention.report import load, markdown, plot
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ def _inputs(cell: Cell, dtype: str, sets: int) -> list[tuple[Any, Any, Any]]:
     torch: Any = import_module("torch")
     generator = torch.Generator("cuda").manual_seed(7)
     kind = torch.float16 if dtype == "f16" else torch.bfloat16
-    shape = (cell.batch, cell.heads, cell.sequence, cell.dim)
 
-    def one() -> Any:
+    def one(width: int) -> Any:
+        shape = (cell.batch, cell.heads, cell.sequence, width)
         return torch.randn(shape, generator=generator, device="cuda", dtype=torch.float32).to(kind)
 
-    return [(one(), one(), one()) for _ in range(sets)]
+    return [(one(cell.dim), one(cell.dim), one(cell.width)) for _ in range(sets)]
 
 
 class _Cell:
@@ -83,7 +83,7 @@ class _Cell:
         clock, power = clocks.take()
         return {
             "cell": self.cell.name,
-            "problem": {n: getattr(self.cell, n) for n in ("dim", "causal", "batch", "heads", "sequence")},
+            "problem": asdict(self.cell),
             "times": {n: {"micro": t.micro, "low": t.low, "high": t.high} for n, t in times.items()},
             "errors": self.errors,
             "absent": self.absent,
@@ -102,6 +102,8 @@ class Options:
     """Folder of the results; a second run goes on where the first stopped."""
     only: str = ""
     """Cells whose name holds this text."""
+    cells: Literal["main", "dims", "packed"] = "main"
+    """Which set of cells: those of every report, other head dimensions, or some that are also measured packed."""
     dtype: Literal["f16", "bf16"] = "bf16"
     """Inputs of our kernel."""
     repeat: int = 30
@@ -117,10 +119,11 @@ def measure(options: Options, say: Callable[[str], None], progress: Callable[[in
     `say` is told a line for each cell, `progress` is called with (cells done, cells). Return the Markdown table. Raise
     `InputError` for options that fit no cell, `ToolError` without a GPU.
     """
-    wanted = [c for c in cells() if options.only in c.name]
+    every = CELLS[options.cells]()
+    wanted = [c for c in every if options.only in c.name]
     if not wanted:
         raise InputError(
-            f"no cell's name holds {options.only!r}; one is {cells()[0].name!r}, and `D64`, `causal`, `S512` choose some"
+            f"no cell's name holds {options.only!r}; one is {every[0].name!r}, and `D64`, `causal`, `S512` choose some"
         )
     os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
     gpu = driver()
@@ -140,12 +143,16 @@ def _configs(options: Options, wanted: list[Cell], say: Callable[[str], None]) -
     for cell in wanted:
         for variant in options.variants or ("",):
             config = configuration(cell, options.dtype, variant)
-            try:
-                hopper.build(config)
-            except WarpsmithError as problem:
-                say(f"{cell.name}: {variant}: {problem}")
-                continue
-            out[cell.name, f"ours {variant}".strip()] = config
+            both = {f"ours {variant}".strip(): config}
+            if options.cells == "packed":
+                both[f"our packed {variant}".strip()] = packed_config(cell, config)
+            for name, made in both.items():
+                try:
+                    kernel_of(made)
+                except WarpsmithError as problem:
+                    say(f"{cell.name}: {variant}: {problem}")
+                    continue
+                out[cell.name, name] = made
     return out
 
 
@@ -177,8 +184,9 @@ def _row(
 ) -> dict[str, Any]:
     one = _Cell(cell, say)
     for name, config in configs.items():
-        one.add(name, options.dtype, lambda q, k, v, config=config: ours(config, q, k, v))
+        run = packed if config.packed else ours
+        one.add(name, options.dtype, lambda q, k, v, config=config, run=run: run(config, q, k, v))
     if options.peers:
-        for name, (dtype, peer) in PEERS.items():
+        for name, (dtype, peer) in (PEERS | (PACKED_PEERS if options.cells == "packed" else {})).items():
             one.add(name, dtype, lambda q, k, v, peer=peer: peer(q, k, v, cell.causal))
     return one.time(options.repeat, clocks)
