@@ -81,6 +81,8 @@ class Maker:
         if count in (2, 4) and kind in VECTORS and count * int(kind[1:]) <= 128 and self.draw.random() < 0.06:
             return f"%v{count}_{kind}"
         elements = [f"%{kind}_{k}" for k in range(count)] if slot.direction == "read" else self.results(kind, count)
+        if slot.first is not None:
+            elements[0] = self.register(slot.first.reg)
         if count and slot.direction == "read" and self.draw.random() < 0.04:
             elements[self.draw.randrange(count)] = self.draw.choice(["1", "0f3F800000", "_", "%v4_f32.x"])
         return "{" + ", ".join(elements) + "}"

@@ -135,7 +135,7 @@ REFUSED = [
     (
         "sm_80",
         "redux.sync.add.u32 %u32_0, %f16x2_0, -1",
-        "`%f16x2_0` is .f16x2, an operand of type .u32 is wanted (.b32, .u32, .s32, .f16x2)",
+        "`%f16x2_0` is .f16x2, an operand of type .u32 is wanted (.b32, .u32, .s32)",
     ),
     ("sm_75", "tex.1d.v2.f16x2.f32 {%f16x2_0, _}, [%b64_0, {%f32_0}]", "a loaded register cannot be discarded with _"),
     ("sm_75", "txq.width.b32 %b32_0, [%b64_0+4]", "`[%b64_0+4]`: a texture or surface takes no offset"),

@@ -36,6 +36,8 @@ def address_fault(operand: Operand, slot: OperandSlot, at: Context) -> str:
         )
     for part, place in zip(given, slot.inner[-len(given) :] if given else (), strict=True):
         fault = value_fault(part, place, at)
+        if isinstance(part, Name) and part.member:
+            fault = f"an element of a vector register stands in braces: `{{{part.name}.{part.member}}}`"
         if fault:
             return f"in `{{}}`, {fault}" if "{}" not in fault else fault
     return ""

@@ -47,9 +47,10 @@ def register_agrees(want: PtxType, have: PtxType, widening: bool = False) -> boo
 
 
 @cache
-def wanted(want: PtxType, widening: bool = False) -> str:
-    """Say which registers agree with `want`, for a message: `.b32, .f32`."""
-    agreeing = [t.ptx for t in TYPES.values() if t.name in REGISTER_TYPES and register_agrees(want, t, widening)]
+def wanted(want: PtxType, widening: bool = False, packed: bool = True) -> str:
+    """Say which registers agree with `want`, for a message: `.b32, .f32`; without .f16x2 where the place takes none."""
+    among = [t for t in TYPES.values() if t.name in REGISTER_TYPES and (packed or t.name != "f16x2")]
+    agreeing = [t.ptx for t in among if register_agrees(want, t, widening)]
     return ", ".join(agreeing)
 
 

@@ -24,6 +24,8 @@ _NAMES_SPACE = frozenset(("cvta", "mapa", "getctarank"))
 """Opcodes that take the address of a variable in the space that they name."""
 _COUNTED = ("bar.", "barrier.", "fabric.", "multimem.cp.")
 """How mnemonics begin whose integer sources (barriers, counts, sizes) take no .f16x2 register, whatever type comes last."""
+_PLACES = {"tex": "e", "tld4": "e", "sured": "c"}
+"""Opcode -> its operand that takes none either: offsets in texels, coordinates of a surface."""
 _POLICY = "c"
 """The cache policy of a load or store, whose register is not wider than itself though that of the data may be."""
 _KEEPS_RESULT = frozenset(("ld", "ldu"))
@@ -132,18 +134,21 @@ def type_fault(operand: Name, symbol: Symbol, slot: OperandSlot, at: Context) ->
     if slot.untyped and slot.kind == "value":
         return "" if have.bits == want.bits and have.kind != "pred" else f"`{{}}` is .{have}, {want.bits} bits are wanted"
     widening = at.widening and (slot.name != _POLICY or at.opcode == "cvt")
-    named = at.names(want) and not (_counted(at.mnemonic) and slot.direction == "read")
-    if have.name == "f16x2" and want.kind in ("unsigned", "signed") and not named:
-        return f"`{{}}` is .{have}, an operand of type .{want} is wanted ({wanted(want, widening)})"
+    named = at.names(want) and not (slot.direction == "read" and _plain(slot, at))
+    integer = want.kind in ("unsigned", "signed")
+    if have.name == "f16x2" and integer and not named:
+        return f"`{{}}` is .{have}, an operand of type .{want} is wanted ({wanted(want, widening, False)})"
     if slot.bits and have.kind != "bits":
         return f"`{{}}` is .{have}, a register of type .{want} is wanted"
     if register_agrees(want, have, widening):
         return ""
-    return f"`{{}}` is .{have}, an operand of type .{want} is wanted ({wanted(want, widening)})"
+    packed = named or not integer
+    return f"`{{}}` is .{have}, an operand of type .{want} is wanted ({wanted(want, widening, packed)})"
 
 
-def _counted(mnemonic: str) -> bool:
-    return mnemonic.startswith(_COUNTED)
+def _plain(slot: OperandSlot, at: Context) -> bool:
+    """Say whether the place takes no .f16x2 register, whatever types the mnemonic names."""
+    return at.mnemonic.startswith(_COUNTED) or slot.name in _PLACES.get(at.opcode, ())
 
 
 def _packs(slot: OperandSlot, at: Context) -> bool:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.check.context import is_sink
+from warpsmith.assembly.ptx.check.coordinates import coordinate_fault, coordinates_fault, holds_coordinates, no_register
 from warpsmith.assembly.ptx.check.values import constant_fault, name_fault, type_fault
 from warpsmith.assembly.ptx.tree import Immediate, Name, VectorOperand
 from warpsmith.base.ptx_types import TYPES
@@ -46,6 +47,8 @@ def _vector_fault(operand: VectorOperand, slot: OperandSlot, at: Context) -> str
         return "`{}` is a vector, a scalar is wanted"
     if slot.count is not None and count != slot.count:
         return f"`{{}}` has {count} element{'s' * (count != 1)}, {slot.count} {'is' if slot.count == 1 else 'are'} wanted"
+    if holds_coordinates(slot, at):
+        return coordinates_fault(operand, slot, at)
     types = [s.type for e in operand.elements if isinstance(e, Name) and (s := at.lookup(e.name)) and s.type]
     kinds = set(types)
     if len({t.bits for t in kinds}) > 1:
@@ -130,11 +133,11 @@ def _whole_vector_fault(operand: Operand, slot: OperandSlot, at: Context) -> str
     if is_sink(operand) and slot.sink and at.opcode == "atom":  # a simple reduction
         return ""
     symbol = at.lookup(operand.name) if isinstance(operand, Name) else None
-    braces = at.mnemonic.startswith(_BRACES)
+    braces = at.mnemonic.startswith(_BRACES) or no_register(slot, at)
     if braces or not isinstance(operand, Name) or (symbol is not None and symbol.vector == 1):
         return f"`{{}}` should be a vector of {slot.count} elements in braces"
     if symbol is None:
         return "`{}` is not declared"
     if symbol.vector != slot.count or symbol.kind != "register":
         return f"`{{}}` has {symbol.vector} elements, {slot.count} are wanted"
-    return type_fault(operand, symbol, slot, at)
+    return coordinate_fault(operand, slot, at) if holds_coordinates(slot, at) else type_fault(operand, symbol, slot, at)

@@ -70,6 +70,12 @@ def dot(atype: str, btype: str) -> str:
     return "u32" if atype == btype == "u32" else "s32"
 
 
+@computed_type
+def layer(geometry: str, ctype: str) -> str:
+    """The first texture coordinate: of an array the index of the layer, which is an integer whatever the others are."""
+    return "u32" if geometry.startswith("a") else ctype
+
+
 _COORDINATES = {"1d": 1, "2d": 2, "3d": 4, "a1d": 2, "a2d": 4, "cube": 4, "acube": 4, "2dms": 4, "a2dms": 4}
 
 

@@ -41,6 +41,8 @@ class OperandSlot:
     """None for addresses, labels, lists, untyped operands and plain integer immediates."""
     count: int | None = None
     """Elements of the brace vector; None for a plain operand. A vector of one needs its braces too, unless `bare`."""
+    first: PtxType | None = None
+    """Type of the first element where it differs from the others' (the layer of an array texture before its coordinates)."""
     bare: bool = False
     """A vector of one element may be written without braces (texture and surface coordinates)."""
     optional: bool = False
@@ -85,6 +87,8 @@ class OperandSpec:
     """Where it stands in the operand column."""
     type_ref: str = ""
     """Choice name, PTX type, `any`, or `function(arguments)`."""
+    first_ref: str = ""
+    """Like `type_ref`, for the first element of a vector."""
     count_ref: str = ""
     """Integer, choice name or `(function)`."""
     space_ref: str = ""
@@ -104,7 +108,9 @@ class OperandSpec:
         type_ = _type(self.type_ref, values, default_type if slot.kind == "value" else None)
         kind: Kind = "predicate" if slot.kind == "value" and type_ is not None and type_.kind == "pred" else slot.kind
         pair = self.pair.resolve(values, default_type) if self.pair else None
-        return replace(slot, kind=kind, type=type_, count=_count(self.count_ref, values), pair=pair)
+        first = _type(self.first_ref, values, type_)
+        first = None if first is type_ else first
+        return replace(slot, kind=kind, type=type_, first=first, count=_count(self.count_ref, values), pair=pair)
 
     def references(self) -> Iterable[tuple[int, str, str]]:
         """Yield (offset, what, name) of everything this operand refers to, for the loader's proof."""
@@ -112,6 +118,8 @@ class OperandSpec:
             yield self.offset, "condition", self.condition[0]
         if self.type_ref and self.type_ref != "any":
             yield self.offset, "type", self.type_ref
+        if self.first_ref:
+            yield self.offset, "type", self.first_ref
         if self.count_ref:
             yield self.offset, "count", self.count_ref
         if self.space_ref:
@@ -172,7 +180,7 @@ def _count(ref: str, values: Mapping[str, Value]) -> int | None:
 _OPERAND = re.compile(
     r"""(?P<direction>[>+])? (?P<marks>[-!%&=\#@]*) (?P<name>[A-Za-z_]\w*)
         (?: \* (?P<bare>\?)? (?P<count>\d+ | [A-Za-z_]\w* | \(\w+\)) )?
-        (?: : (?P<type>[A-Za-z_][\w]* (?: \([\w,]*\) )?) )?
+        (?: : (?P<type>[A-Za-z_][\w]* (?: \([\w,]*\) )?) (?: \^ (?P<first>\w+ (?: \([\w,]*\) )?) )? )?
         (?: < (?P<selectors>\w+) > )?
         (?P<bang>!)? (?P<sink>~)?
         (?: \{ (?P<values>-?\d+ (?: \.\.-?\d+ | (?:\|-?\d+)* )) \} )?
@@ -273,7 +281,7 @@ def _plain(text: str, offset: int) -> OperandSpec:
         since=_version(m["since"]),
         selectors=SELECTORS[m["selectors"]] if m["selectors"] else (),
     )
-    return OperandSpec(slot, offset, m["type"] or "", m["count"] or "", "", _condition(m["condition"]))
+    return OperandSpec(slot, offset, m["type"] or "", m["first"] or "", m["count"] or "", "", _condition(m["condition"]))
 
 
 def _address(text: str, offset: int) -> OperandSpec:

@@ -1,0 +1,103 @@
+"""Coordinates, offsets and gradients of textures and surfaces: types as ptxas judges them, from grids of combinations."""
+
+from __future__ import annotations
+
+import pytest
+
+from warpsmith.assembly.ptx import parse
+from warpsmith.assembly.ptx.check import check
+from warpsmith.base.errors import PtxError
+
+REGISTERS = "b16 s16 u32 s32 b32 f32 f16x2 b64"
+D = "{%f32_0, %f32_1, %f32_2, %f32_3}"
+V = "{%f32_0, %f32_1}"
+
+
+def said(instruction: str) -> list[str]:
+    registers = " ".join(f".reg .{t} %{t}_<9>;" for t in REGISTERS.split()) + " .reg .v2 .f32 %v; .reg .v2 .u32 %w;"
+    text = f".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {{ {registers}\n{instruction};\nret; }}\n"
+    try:
+        return [p.message for p in check(parse(text))]
+    except PtxError as error:
+        return [p.message for p in error.problems]
+
+
+ACCEPTED = [
+    f"tex.a1d.v4.f32.f32 {D}, [%b64_0, {{%u32_0, %f32_0}}]",
+    f"tex.a2d.v4.f32.f32 {D}, [%b64_0, {{%s32_0, %f32_0, %f32_1, %f32_1}}]",
+    f"tex.a2d.v4.f32.f32 {D}, [%b64_0, {{3, %f32_0, 0f3F800000, 1.5}}]",
+    f"tex.a1d.v4.f32.s32 {D}, [%b64_0, {{%b32_0, %s32_0}}]",
+    f"tex.1d.v4.f32.s32 {D}, [%b64_0, {{1}}]",
+    f"tex.2d.v4.f32.f32 {D}, [%b64_0, {{0f3F800000, %f32_0}}]",
+    f"tex.2d.v4.f32.f32 {D}, [%b64_0, {{%s32_0, %u32_0}}]",  # ptxas reads their bits
+    f"tex.2d.v4.f32.f32 {D}, [%b64_0, %w]",
+    f"tex.2d.v4.f32.s32 {D}, [%b64_0, {{%b32_0, %u32_0}}], {{1, %s32_1}}",
+    "txq.level.width.b32 %b32_0, [%b64_0], %s32_0",
+]
+
+
+@pytest.mark.parametrize("instruction", ACCEPTED)
+def test_accepted(instruction: str) -> None:
+    assert said(instruction) == []
+
+
+REFUSED = [
+    (
+        f"tex.1d.v4.f32.f32 {D}, [%b64_0, {{1}}]",
+        "element 0 of `[%b64_0, {1}]` is an integer constant, type .f32 is wanted",
+    ),
+    (
+        f"tex.1d.v4.f32.s32 {D}, [%b64_0, {{%f32_0}}]",
+        "element 0 of `[%b64_0, {%f32_0}]` is .f32, an operand of type .s32 is wanted (.b32, .u32, .s32, .f16x2)",
+    ),
+    (
+        f"tex.1d.v4.f32.s32 {D}, [%b64_0, {{1.5}}]",
+        "element 0 of `[%b64_0, {1.5}]` is a floating-point constant, type .s32 is wanted",
+    ),
+    (
+        f"tex.a1d.v4.f32.f32 {D}, [%b64_0, {{%f32_0, %f32_1}}]",
+        "element 0 of `[%b64_0, {%f32_0, %f32_1}]` is .f32, the index of a layer of type .u32 is wanted (.b32, .u32, .s32)",
+    ),
+    (
+        f"tex.a1d.v4.f32.f32 {D}, [%b64_0, {{1.5, %f32_1}}]",
+        "element 0 of `[%b64_0, {1.5, %f32_1}]` is a floating-point constant, type .u32 is wanted",
+    ),
+    (
+        f"tex.a1d.v4.f32.s32 {D}, [%b64_0, {{%f16x2_0, %s32_0}}]",
+        "element 0 of `[%b64_0, {%f16x2_0, %s32_0}]` is .f16x2, the index of a layer of type .u32 is wanted (.b32, .u32, .s32)",
+    ),
+    (
+        f"tex.2d.v4.f32.f32 {D}, [%b64_0, {{%s32_0, %f32_0}}]",
+        "the elements of `[%b64_0, {%s32_0, %f32_0}]` are of different types",
+    ),
+    (
+        f"tex.2d.v4.f32.f32 {D}, [%b64_0, {{%f32_0, 1}}]",
+        "the elements of `[%b64_0, {%f32_0, 1}]` are of different types",
+    ),
+    (
+        f"tex.2d.v4.s32.f32 {{%s32_0, %s32_1, %s32_2, %s32_3}}, [%b64_0, {V}], {{%f16x2_0, %f16x2_1}}",
+        "element 0 of `{%f16x2_0, %f16x2_1}` is .f16x2, an operand of type .s32 is wanted (.b32, .u32, .s32)",
+    ),
+    (
+        f"tex.1d.v4.f32.f32 {D}, [%b64_0, %v.y]",
+        "in `[%b64_0, %v.y]`, an element of a vector register stands in braces: `{%v.y}`",
+    ),
+    (
+        f"tex.a1d.v4.f32.f32 {D}, [%b64_0, %v]",
+        "`[%b64_0, %v]` should be a vector of 2 elements in braces",
+    ),
+    (
+        "sured.b.add.1d.s32.trap [%b64_0, {%f16x2_0}], %s32_0",
+        "element 0 of `[%b64_0, {%f16x2_0}]` is .f16x2, an operand of type .s32 is wanted (.b32, .u32, .s32)",
+    ),
+    (
+        "txq.level.width.b32 %b32_0, [%b64_0], %f32_0",
+        "`%f32_0` is .f32, an operand of type .u32 is wanted (.b32, .u32, .s32)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("instruction", "message"), REFUSED)
+def test_refused(instruction: str, message: str) -> None:
+    (found,) = said(instruction)
+    assert found == message
