@@ -97,6 +97,27 @@ class FunctionSpec:
     max_threads: tuple[int, int, int] | None
 
 
+def misfit_of(spec: FunctionSpec, arch: str) -> str:
+    """Return which resource of a kernel is beyond what the architecture has, '' where all fit.
+
+    Static shared memory as ptxas 13.0 and 13.5 allow it, tried to the byte: 48 KiB, but for architecture-specific targets
+    (`a`) what a CTA can have. Local memory: 512 KiB a thread (CUDA C++ Programming Guide, technical specifications).
+    """
+    parsed = parse_arch(arch)
+    most = 48 << 10
+    if parsed.suffix == "a" and parsed.number >= 90:
+        most = (99 if parsed.number >= 120 else 227) << 10
+    for count, least, limit, what in (
+        (spec.registers, 1, 255, "registers"),
+        (spec.barriers, 0, 16, "barriers"),
+        (spec.shared, 0, most, "bytes of static shared memory"),
+        (spec.stack, 0, 512 << 10, "bytes of stack for each thread"),
+    ):
+        if not least <= count <= limit:
+            return f"{count:,} {what} on {arch}: {least} to {limit:,}"
+    return ""
+
+
 def header_for(target: Target) -> FileHeader:
     """Return the file header."""
     ident = b"\x7fELF\2\1\1\x41\x08" + bytes(7)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from warpsmith.base.errors import CubinError
 from warpsmith.cubin.arch_flags import arch_of
-from warpsmith.cubin.build import FunctionSpec, add_sections, base_sections, header_for, segments_for, target_for
+from warpsmith.cubin.build import FunctionSpec, add_sections, base_sections, header_for, misfit_of, segments_for, target_for
 from warpsmith.cubin.callgraph import MARKS, WordTable
 from warpsmith.cubin.contents import decode_contents
 from warpsmith.cubin.elf import (
@@ -85,16 +85,12 @@ class Cubin:
         `code` is machine code, 16 bytes an instruction; it is padded to 128 bytes with NOPs. `params`: bytes of each parameter,
         or (bytes, alignment); a size alone is aligned to itself, at most to 8. `shared`: bytes of static shared memory.
         `exits`: byte offsets of EXIT instructions, found in the code by default. `max_threads`: the most threads of a CTA in x,
-        y, z.
+        y, z. Raises `CubinError` for a resource beyond the architecture's, such as `shared` over 48 KiB.
         """
         if f".text.{name}" in self.sections:
             raise CubinError(f"there is a function {name!r} already")
         if not code or len(code) % 16:
             raise CubinError(f"the code of {name!r} has {len(code)} bytes, not a multiple of 16")
-        if not 1 <= registers <= 255 or not 0 <= barriers <= 16 or shared < 0 or stack < 0:
-            raise CubinError(
-                f"{name!r}: {registers} registers, {barriers} barriers, {shared} bytes shared, {stack} bytes stack do not go"
-            )
         if not self.built:
             raise CubinError("functions are added to cubins that Cubin.new began")
         spec = FunctionSpec(
@@ -108,6 +104,8 @@ class Cubin:
             None if exits is None else tuple(exits),
             max_threads,
         )
+        if misfit := misfit_of(spec, self.arch):
+            raise CubinError(f"{name!r}: {misfit}")
         add_sections(self.sections, self.pieces, target_for(self.arch), spec)
         self.segments = segments_for(self.pieces)
         return self.functions[name]

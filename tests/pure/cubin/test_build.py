@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cubin_corpus import cubins
@@ -98,9 +100,7 @@ def test_refusals() -> None:
     assert (
         message(lambda: new.add_function("q", bytes(15), registers=8)) == "the code of 'q' has 15 bytes, not a multiple of 16"
     )
-    assert message(lambda: new.add_function("q", bytes(16), registers=300)) == (
-        "'q': 300 registers, 0 barriers, 0 bytes shared, 0 bytes stack do not go"
-    )
+    assert message(lambda: new.add_function("q", bytes(16), registers=300)) == "'q': 300 registers on sm_90a: 1 to 255"
     assert message(lambda: new.add_function("q", bytes(16), registers=8, params=[(8, 3)])) == (
         "parameter 0 has 8 bytes aligned to 3; write a size, or (size, power of two)"
     )
@@ -109,3 +109,20 @@ def test_refusals() -> None:
         message(lambda: opened.add_function("q", bytes(16), registers=8))
         == "functions are added to cubins that Cubin.new began"
     )
+
+
+@pytest.mark.parametrize(("arch", "most"), [("sm_75", 49_152), ("sm_90", 49_152), ("sm_90a", 232_448), ("sm_120a", 101_376)])
+def test_resources_beyond_the_architecture_are_refused(arch: str, most: int) -> None:
+    """The bounds of shared memory are those at which ptxas 13.5 stops."""
+    new = Cubin.new(arch)
+    new.add_function("k", bytes(16), registers=8, shared=most, stack=512 << 10)
+    before = new.write()
+    for what, text in (
+        ({"shared": most + 1}, f"{most + 1:,} bytes of static shared memory on {new.arch}: 0 to {most:,}"),
+        ({"shared": -1}, f"-1 bytes of static shared memory on {new.arch}: 0 to {most:,}"),
+        ({"stack": (512 << 10) + 16}, f"524,304 bytes of stack for each thread on {new.arch}: 0 to 524,288"),
+        ({"barriers": 17}, f"17 barriers on {new.arch}: 0 to 16"),
+    ):
+        with pytest.raises(CubinError, match=f"^{re.escape(repr('q') + ': ' + text)}$"):
+            new.add_function("q", bytes(16), registers=8, **what)
+    assert new.write() == before

@@ -9,13 +9,15 @@ from __future__ import annotations
 import sys
 from array import array
 from importlib.util import find_spec
+from operator import itemgetter
+from struct import iter_unpack
 from typing import TYPE_CHECKING, Protocol, final
 
 from warpsmith.assembly.sass.row import Bits, gather, runs_of, scatter, width_of
 from warpsmith.base.optional import adapter, is_loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from warpsmith.assembly.sass.decode import Decoder, Form
     from warpsmith.assembly.sass.row import Row, SelectorMemory
@@ -32,6 +34,8 @@ _STEADY = 1 << 45
 _REUSE = 7 << 58
 _MANY = 100_000
 """So many words are worth loading numpy for."""
+_UNITS = {8: "B", 16: "H", 32: "I"}
+"""Width of a field -> the array's name for numbers of that width."""
 
 
 class Columns(Protocol):
@@ -75,37 +79,57 @@ class Columns(Protocol):
 class Group:
     """`Columns` as lists."""
 
-    __slots__ = ("_parts", "high", "indexes", "low", "row")
+    __slots__ = ("_bytes", "_decoder", "high", "indexes", "low", "row")
 
-    def __init__(self, parts: Sequence[tuple[Form | None, list[int]]], low: list[int], high: list[int]) -> None:
-        form = parts[0][0]
-        self.row: Row | None = form.row if form else None
-        self._parts = parts
-        self.indexes = sorted(i for _, indexes in parts for i in indexes)
-        self.low = [low[i] for i in self.indexes]
-        self.high = [high[i] for i in self.indexes]
+    def __init__(self, row: Row | None, indexes: list[int], low: list[int], high: list[int], decoder: Decoder) -> None:
+        self.row = row
+        self.indexes = indexes
+        self.low = _chosen(low, indexes)
+        self.high = _chosen(high, indexes)
+        self._decoder = decoder
+        self._bytes: dict[bool, bytes] = {}
 
     @property
     def forms(self) -> list[Form]:
         """The form of each word; empty for unknown words."""
-        found = {i: form for form, indexes in self._parts if form for i in indexes}
-        return [found[i] for i in self.indexes] if found else []
+        form = self._decoder.form
+        return [f for low, high in zip(self.low, self.high, strict=True) if (f := form(low | high << 64))]
 
     def column(self, bits: Bits) -> list[int]:
         """Return the value of some bits in each word of the group."""
         if len(bits) == 1:
             start, width = bits[0]
-            mask = (1 << width) - 1
-            if start + width <= 64:
-                return [w >> start & mask for w in self.low]
-            if start >= 64:
-                start -= 64
-                return [w >> start & mask for w in self.high]
+            if start + width <= 64 or start >= 64:
+                return self._run(self.low if start < 64 else self.high, start % 64, width, start >= 64)
         return [gather(low | high << 64, bits) for low, high in zip(self.low, self.high, strict=True)]
+
+    def _run(self, words: list[int], start: int, width: int, above: bool) -> list[int]:
+        """Return bits of one half: those of whole bytes without arithmetic."""
+        code = _UNITS.get(width)
+        if code is None or start % width:
+            mask = (1 << width) - 1
+            return [w >> start & mask for w in words]
+        data = self._bytes.get(above)
+        if data is None:
+            data = self._bytes[above] = _packed("Q", words).tobytes()
+        units = data if width == 8 else _packed(code, data)
+        return list(units[start // width :: 64 // width])
 
     def fields(self) -> list[Sequence[int]]:
         """Return a column for each field of the row, in the order of `row.fields`."""
         return [self.column(f.bits) for f in self.row.fields] if self.row else []
+
+
+def _chosen(items: list[int], indexes: list[int]) -> list[int]:
+    return list(itemgetter(*indexes)(items)) if len(indexes) > 1 else [items[indexes[0]]]
+
+
+def _packed(code: str, items: Iterable[int] | bytes) -> array[int]:
+    """Return numbers of the machine from little-endian bytes, or numbers that become such bytes."""
+    out = array(code, items)
+    if sys.byteorder == "big":
+        out.byteswap()
+    return out
 
 
 def group_words(code: bytes | bytearray | memoryview, decoder: Decoder, *, vector: bool | None = None) -> Sequence[Columns]:
@@ -117,44 +141,66 @@ def group_words(code: bytes | bytearray | memoryview, decoder: Decoder, *, vecto
         vector = is_loaded("vector") or (len(code) >= 16 * _MANY and find_spec("numpy") is not None)
     if vector:
         return adapter("vector").group_words(code, decoder)
-    halves = array("Q", bytes(code))
-    if sys.byteorder == "big":
-        halves.byteswap()
+    data = bytes(code)
+    halves = _packed("Q", data)
     low, high = halves[::2].tolist(), halves[1::2].tolist()
-    parts: dict[int, list[tuple[Form | None, list[int]]]] = {}
-    for alike in _alike(decoder, low, high):
-        form = decoder.form(low[alike[0]] | high[alike[0]] << 64)
-        parts.setdefault(id(form.row if form else None), []).append((form, alike))
-    groups = [Group(part, low, high) for part in parts.values()]
+    rows: dict[int, Row | None] = {}
+    found: dict[int, list[int]] = {}
+
+    def row_of(at: int) -> int:
+        form = decoder.form(low[at] | high[at] << 64)
+        number = id(form.row if form else None)
+        if number not in rows:
+            rows[number], found[number] = form.row if form else None, []
+        return number
+
+    keys = _keys(data, decoder)
+    flagged: dict[int, list[int]] = {}
+    into: dict[tuple[bytes], list[int]] = {}
+    for key, at in dict(zip(iter_unpack("16s", keys), range(len(low)), strict=True)).items():
+        into[key] = flagged.setdefault(at, []) if decoder.shape(low[at] & 0xFFF).choosing else found[row_of(at)]
+    for index, key in enumerate(iter_unpack("16s", keys)):
+        into[key].append(index)
+    for indexes in flagged.values():
+        _divide(indexes, decoder.shape(low[indexes[0]] & 0xFFF).choosing, low, high, row_of, found)
+    groups = [Group(rows[number], sorted(indexes), low, high, decoder) for number, indexes in found.items()]
     return sorted(groups, key=lambda g: g.indexes[0])
 
 
-def _alike(decoder: Decoder, low: list[int], high: list[int]) -> Iterable[list[int]]:
-    """Divide words into those of one form each (a form may have several parts)."""
-    views: dict[int, tuple[int, int, int, _Flags]] = {}
-    out: dict[object, list[int]] = {}
-    for index, (a, b) in enumerate(zip(low, high, strict=True)):
-        view = views.get(a & 0xFFF)
-        if view is None:
-            view = views[a & 0xFFF] = _view(decoder, a & 0xFFF)
-        below, above, idle, flags = view
-        key: object = (a & below, b & (above if b & _STEADY else idle))
-        if flags:
-            word = a | b << 64
-            key = (key, *[memory[word & mask] for mask, memory in flags])
-        found = out.get(key)
-        if found is None:
-            out[key] = [index]
+def _keys(data: bytes, decoder: Decoder) -> bytes:
+    """Return what decides, predicates on fields aside, on the form of each word: the bits that its opcode's forms look at."""
+    beginnings = _packed("H", data)[::8]
+    masks: dict[int, bytes] = {}
+    for bits in set(beginnings):
+        mask = decoder.shape(bits & 0xFFF).mask | 0xFFF
+        # bit 109 says whether the reuse bits are reuse
+        masks[bits] = (mask | _STEADY << 64 if mask >> 64 & _REUSE else mask).to_bytes(16, "little")
+    wanted = b"".join(map(masks.__getitem__, beginnings))
+    return (int.from_bytes(data, "little") & int.from_bytes(wanted, "little")).to_bytes(len(data), "little")
+
+
+def _divide(
+    indexes: list[int],
+    flags: _Flags,
+    low: list[int],
+    high: list[int],
+    row_of: Callable[[int], int],
+    found: dict[int, list[int]],
+) -> None:
+    """Divide words with equal keys by row; words of equal predicates have the same."""
+    columns: list[list[int]] = []
+    for mask, memory in flags:
+        if mask >> 64:
+            columns.append([memory[(low[i] | high[i] << 64) & mask] for i in indexes])
         else:
-            found.append(index)
-    return out.values()
-
-
-def _view(decoder: Decoder, opcode: int) -> tuple[int, int, int, _Flags]:
-    """Return what decides on the form of an opcode's words: bits of the low half, the high half, without reuse; predicates."""
-    shape = decoder.shape(opcode)
-    above = shape.mask >> 64
-    return shape.mask & (1 << 64) - 1 | 0xFFF, above, above & ~_REUSE, shape.flags
+            columns.append([memory[low[i] & mask] for i in indexes])
+    values: list[object] = list(zip(*columns, strict=True)) if len(columns) > 1 else [*columns[0]]
+    row = {value: row_of(at) for value, at in dict(zip(values, indexes, strict=True)).items()}
+    if len(set(row.values())) == 1:
+        found[row[values[0]]] += indexes
+        return
+    for value, index in zip(values, indexes, strict=True):
+        found[row[value]].append(index)
 
 
 def parts_of(row: Row) -> tuple[Bits, ...]:

@@ -86,26 +86,27 @@ class Shape:
     """What the forms of one opcode look at: `.mask`, plain bits, and `.flags`, predicates on fields.
 
     Words of the opcode that agree in both have the same form. `.flags` are (mask, memory) with `memory[word & mask]` the value
-    of a selector.
+    of a selector. Words that agree in `.mask` and in those of the flags that are `.choosing` have the same row.
     """
 
-    __slots__ = ("flags", "forms", "known", "mask", "rows")
+    __slots__ = ("choosing", "flags", "forms", "known", "mask", "rows")
 
     def __init__(self, rows: tuple[Row, ...], forms: dict[tuple[int, Template], Form]) -> None:
         self.rows = rows
         self.forms = forms
         self.mask = 0
-        flags: dict[Selector, None] = {}
+        flags: dict[Selector, bool] = {}
         for row in rows:
             self.mask |= row.mask
-            for s in row.selectors:
+            for index, s in enumerate(row.selectors):
                 if s.predicates:
-                    flags[s] = None
+                    flags[s] = flags.get(s, False) or not _complete(row, index)
                 else:
                     self.mask |= scatter(-1, s.bits)
             for mask, value in row.nots:
-                flags[_predicate(mask, value)] = None
+                flags[_predicate(mask, value)] = True
         self.flags = tuple((m.mask, m) for m in map(SelectorMemory, flags) if m.mask & ~self.mask)
+        self.choosing = tuple((mask, m) for mask, m in self.flags if flags[m.selector])
         self.known: dict[object, Form | None] = {}
 
     def form(self, word: int) -> Form | None:
@@ -134,6 +135,16 @@ def _form(row: Row, template: Template, forms: dict[tuple[int, Template], Form])
     if found is None:
         found = forms[key] = Form(row, template)
     return found
+
+
+def _complete(row: Row, index: int) -> bool:
+    """Say whether all values of a selector have a text wherever one of them has."""
+    values = range(len(row.selectors[index].predicates) + 1)
+    for piece in row.pieces:
+        for at in (i for i, number in enumerate(piece.selectors) if number == index):
+            if any((*key[:at], value, *key[at + 1 :]) not in piece.table for key in piece.table for value in values):
+                return False
+    return True
 
 
 def _predicate(mask: int, value: int) -> Selector:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import islice
 from operator import itemgetter
+from threading import Lock
 from typing import TYPE_CHECKING, final
 
 from warpsmith.assembly.sass.control import CONTROL_MASK, NO_CONTROL
@@ -202,10 +203,11 @@ class Match:
             return None
         bases = reading.bases(tuple([memory[bits & mask] for mask, memory in self.tests]) if self.tests else ())
         form, form_of = reading.form, decoder.form
+        known = len(bases.kept)
         for base in bases.kept:
             if form_of(base | bits) is form:
                 return base | bits
-        for base in bases:
+        for base in bases.after(known):
             if form_of(base | bits) is form:
                 return base | bits
         return None
@@ -297,18 +299,27 @@ class Reading:
 
 
 class _Lazy:
-    """What an iterator gives, kept; iterated over for what is not in `.kept` yet."""
+    """What an iterator gives, kept; threads may ask for more of it at the same time."""
 
-    __slots__ = ("_more", "kept")
+    __slots__ = ("_lock", "_more", "kept")
 
     def __init__(self, more: Iterator[int]) -> None:
         self.kept: list[int] = []
         self._more = more
+        self._lock = Lock()
 
-    def __iter__(self) -> Iterator[int]:
-        for item in self._more:
-            self.kept.append(item)
-            yield item
+    def after(self, at: int) -> Iterator[int]:
+        """Yield the items from number `at` on."""
+        while True:
+            while at >= len(self.kept):
+                with self._lock:
+                    if at >= len(self.kept):
+                        item = next(self._more, None)
+                        if item is None:
+                            return
+                        self.kept.append(item)
+            yield self.kept[at]
+            at += 1
 
 
 def _assignments(chosen: Sequence[tuple[tuple[int, ...], Keys]], at: int, picks: dict[int, int]) -> Iterator[dict[int, int]]:

@@ -176,7 +176,13 @@ def _together(text: str, address: int, name: str, reader: Reader) -> str:
     """Say which modifiers do not go together, or in which order they are written."""
     m = _HEAD.match(text)
     modifiers = re.findall(r"\.[A-Za-z0-9_?]+", m[2]) if m else []
-    if m is None or not 0 < len(modifiers) <= _TOGETHER:
+    once = list(dict.fromkeys(modifiers))
+    if m is None or not 0 < len(once) <= _TOGETHER:
+        return ""
+    if len(once) < len(modifiers) and reader.reads(other := m[1] + "".join(once) + m[3], address):
+        twice = [o for o in once if modifiers.count(o) > 1]
+        return f"{', '.join(twice)} {'is' if len(twice) == 1 else 'are'} written more than once; there is {other!r}"
+    if len(modifiers) > _TOGETHER:
         return ""
     if len(modifiers) <= 5:
         for order in permutations(modifiers):
@@ -188,8 +194,11 @@ def _together(text: str, address: int, name: str, reader: Reader) -> str:
                 rest = list(modifiers)
                 for k in kept:
                     rest.remove(k)
+                others = [k for k in kept if k not in rest]
                 what = (
-                    f"{', '.join(rest)} together with {', '.join(kept)}" if kept else f"{', '.join(rest)} with these operands"
+                    f"{', '.join(rest)} together with {', '.join(others)}"
+                    if others
+                    else f"{', '.join(rest)} {'more than once' if kept else 'with these operands'}"
                 )
                 return f"no form of {name} has {what}; there is {other!r}"
     return ""

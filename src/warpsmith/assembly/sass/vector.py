@@ -1,11 +1,13 @@
 """Columns of words with numpy: the fast side of `columns.py`, and the one module of the lower rooms that imports numpy.
 
 A word's form depends on its opcode's mask and predicates alone. Both are found for all words at once and looked up in a hash
-table of numpy arrays, which holds the whole key: two keys with one hash are told apart.
+table of numpy arrays, which holds the whole key: two keys with one hash are told apart. What finds no place near its hash
+stands in a dictionary. Threads may share a finder.
 """
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
@@ -28,6 +30,8 @@ _REUSE = _U(7 << 58)
 _BLOCK = 1 << 16
 """Words looked at at a time: their halves and keys stay in the cache."""
 _PROBES = 8
+_MOST = 1 << 20
+"""Keys that are remembered; then all are forgotten."""
 _ODD = (_U(0x9E3779B97F4A7C15), _U(0xC2B2AE3D27D4EB4F), _U(0x165667B19E3779F9))
 _ONES = (1 << 64) - 1
 
@@ -120,17 +124,22 @@ class FormFinder:
         self._flags: dict[int, Shape] = {}
         self._seen = np.zeros(4096, bool)
         self._flagged = np.zeros(4096, bool)
+        self._lock = Lock()
         self._clear(1 << 15)
 
     def _clear(self, size: int) -> None:
         self._keys = np.zeros((3, size), _U)
         self._found = np.full(size, -1, np.int32)
+        self._count = 0
+        self._crowded: dict[tuple[int, int, int], int] = {}
+        """Keys that share their hash with too many others, and their forms."""
 
     def numbers(self, low: Halves, high: Halves) -> NDArray[np.int32]:
         """Return the number of each word's form."""
         out = np.empty(len(low), np.int32)
         for at in range(0, len(low), _BLOCK):
-            out[at : at + _BLOCK] = self._block(low[at : at + _BLOCK], high[at : at + _BLOCK])
+            with self._lock:
+                out[at : at + _BLOCK] = self._block(low[at : at + _BLOCK], high[at : at + _BLOCK])
         return out
 
     def _block(self, low: Halves, high: Halves) -> NDArray[np.int32]:
@@ -189,22 +198,31 @@ class FormFinder:
                 out[rest] = np.where(same, found, -1)
                 rest = np.flatnonzero(out < 0)
                 part, at = (part[0][~same], part[1][~same], part[2][~same]), at[~same]
+            if self._crowded:
+                kept = [self._crowded.get(key, -1) for key in zip(*(k[rest].tolist() for k in keys), strict=True)]
+                out[rest] = kept
+                rest = rest[np.array(kept, np.int32) < 0]
+                if not len(rest):
+                    return out
             self._add([k[rest] for k in keys], start[rest], low[rest], high[rest])
 
     def _add(self, keys: Sequence[Halves], start: NDArray[np.int64], low: Halves, high: Halves) -> None:
-        """Put the forms of words into the hash table; it is emptied and grows when it is crowded."""
+        """Put the forms of words into the hash table; it is emptied and grows when it is more than half full."""
         words = zip(start.tolist(), low.tolist(), high.tolist(), strict=True)
         size = len(self._found)
         for key, (at, a, b) in dict(zip(zip(*(k.tolist() for k in keys), strict=True), words, strict=True)).items():
-            for probe in range(_PROBES):
-                place = at + probe & size - 1
-                if self._found[place] < 0:
-                    self._keys[:, place] = key
-                    self._found[place] = self._number(self.decoder.form(a | b << 64))
-                    break
-            else:
-                self._clear(2 * size)
+            if 2 * self._count >= size:
+                self._clear(min(2 * size, 2 * _MOST))
                 return
+            self._count += 1
+            number = self._number(self.decoder.form(a | b << 64))
+            places = [at + probe & size - 1 for probe in range(_PROBES)]
+            place = next((p for p in places if self._found[p] < 0), None)
+            if place is None:
+                self._crowded[key] = number
+            else:
+                self._keys[:, place] = key
+                self._found[place] = number
 
     def _number(self, form: Form | None) -> int:
         number = self._numbers.get(id(form))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -14,6 +15,7 @@ import pytest
 from sass_rows import words_of
 from sass_sample import code
 from warpsmith import sass
+from warpsmith.assembly.sass import vector
 from warpsmith.assembly.sass.columns import group_words, join, parts_of
 from warpsmith.assembly.sass.decode import Decoder
 from warpsmith.assembly.sass.row import gather, width_of
@@ -95,3 +97,62 @@ def test_decoding_and_encoding_load_no_numpy() -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(sass.__file__).parents[2])}
     run = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True, env=environment)
     assert run.stdout == "FFMA R1, R2, R3, R4 1000 False\n"
+
+
+def test_words_whose_hashes_are_equal_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a hash that says nothing, all keys but a few go elsewhere; the table does not grow for them."""
+    monkeypatch.setattr(vector, "_ODD", (np.uint64(0),) * 3)
+    decoder = Decoder(load_table(ARCH))
+    words = np.frombuffer(code(ARCH)[: 16 * 3000], "<u8").reshape(-1, 2)
+    finder = vector.finder_of(decoder)
+    size = len(finder._found)
+    for _ in range(2):
+        numbers = finder.numbers(words[:, 0].copy(), words[:, 1].copy())
+        assert [finder.forms[n] for n in numbers] == [decoder.form(low | high << 64) for low, high in words.tolist()]
+    assert len(finder._found) == size
+    assert len(finder._crowded) > 100
+
+
+def test_remembered_keys_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector, "_MOST", 512)
+    decoder = Decoder(load_table(ARCH))
+    finder = vector.finder_of(decoder)
+    finder._clear(64)
+    words = np.frombuffer(code(ARCH)[: 16 * 4000], "<u8").reshape(-1, 2)
+    for part in np.split(words, 16):
+        numbers = finder.numbers(part[:, 0].copy(), part[:, 1].copy())
+        assert [finder.forms[n] for n in numbers] == [decoder.form(low | high << 64) for low, high in part.tolist()]
+    assert len(finder._found) <= 2 * 512
+
+
+def test_threads_share_a_finder() -> None:
+    table = load_table(ARCH)
+    words = np.frombuffer(code(ARCH), "<u8").reshape(-1, 2)
+    low, high = words[:, 0].copy(), words[:, 1].copy()
+    decoder = Decoder(table)
+    finder = vector.finder_of(decoder)
+    finder._clear(64)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: finder.numbers(low, high), range(4)))
+    alone = [decoder.form(a | b << 64) for a, b in words.tolist()]
+    for numbers in found:
+        assert [finder.forms[n] for n in numbers] == alone
+
+
+@pytest.mark.parametrize("arch", table_names())
+def test_rows_depend_on_what_chooses_them_alone(arch: str) -> None:
+    """Predicates that are not `choosing` give other texts, never another row."""
+    draw = Random(5)
+    decoder = Decoder(load_table(arch))
+    for _, word in words_of(decoder.table.rows, 1, 12):
+        shape = decoder.shape(word & 0xFFF)
+        silent = [m for m, memory in shape.flags if (m, memory) not in shape.choosing]
+        form = decoder.form(word)
+        row = form.row if form else None
+        for mask in silent:
+            free = mask & ~shape.mask
+            for m, _ in shape.choosing:
+                free &= ~m
+            for bits in (0, free, draw.getrandbits(128) & free):
+                other = decoder.form(word & ~free | bits)
+                assert (other.row if other else None) is row

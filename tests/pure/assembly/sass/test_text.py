@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 
 import pytest
 
 from warpsmith import sass
 from warpsmith.assembly.sass.control import CONTROL_MASK, NO_CONTROL
+from warpsmith.assembly.sass.match import _Lazy
 from warpsmith.base.errors import CapabilityError, InputError
 
 ARCH = "sm_90a"
@@ -90,6 +94,11 @@ def test_control_codes_that_do_not_go_with_the_text(text: str, control: sass.Con
             "FFMA.RM.RZ R1, R2, R3, R4",
             "no form of FFMA has .RZ together with .RM; there is 'FFMA.RM R1, R2, R3, R4'",
         ),
+        ("MUFU.RCP.RCP R1, R2", ".RCP is written more than once; there is 'MUFU.RCP R1, R2'"),
+        (
+            "FFMA.RM.RZ.RM R1, R2, R3, R4",
+            "no form of FFMA has .RZ, .RM more than once; there is 'FFMA.RM R1, R2, R3, R4'",
+        ),
         (
             "IMAD R1, R2, 0x1, R3",
             "no word reads like this; with these operands imad__RsIR_RIR reads 'IMAD.IADD R1, R2, 0x1, R3'",
@@ -112,7 +121,7 @@ def test_other_refusals_name_the_nearest_forms() -> None:
 
 def test_the_refusal_of_many_modifiers_tries_few_combinations() -> None:
     """All subsets of forty modifiers would take for ever."""
-    text = "MUFU" + ".RCP" * 40 + " R1, R2"
+    text = "MUFU" + ".RCP.RSQ" * 20 + " R1, R2"
     with pytest.raises(InputError, match=f"^{re.escape(f'{text!r}: no form of MUFU of sm_90a reads like this; ')}"):
         sass.encode(text, ARCH)
 
@@ -173,3 +182,17 @@ def test_bad_input() -> None:
         sass.decode(bytes(17), ARCH)
     with pytest.raises(CapabilityError, match=r"^there is no SASS table for sm_70; tables in tables: sm_"):
         sass.decode(bytes(16), "sm_70")
+
+
+def test_threads_share_what_a_text_may_stand_for() -> None:
+    """An iterator that two threads ask at once would raise, or give each a part of its items."""
+
+    def slowly() -> Iterator[int]:
+        for number in range(40):
+            sleep(0.0005)
+            yield number
+
+    shared = _Lazy(slowly())
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda start: list(shared.after(start)), (0, 0, 3, 17)))
+    assert found == [list(range(start, 40)) for start in (0, 0, 3, 17)]
