@@ -1,8 +1,9 @@
 """Kernels in JAX: a foreign function for each kernel and shapes, called through typed FFI inside what `jax.jit` compiles.
 
 The foreign function is a Python function behind a C pointer that ctypes makes: no compiler is needed on the user's machine.
-XLA calls it on a thread of its own with the addresses of the arrays and the stream. It is not marked as fit for XLA's command
-buffers, so XLA calls it for every execution.
+XLA calls it on a thread of its own with the addresses of the arrays and the stream. On a GPU it does nothing but launch, so it
+is marked as fit for XLA's command buffers: XLA records its launch in a CUDA graph, and calls it again only where the graph is
+made anew, as it does when arrays have moved. XLA's flag `xla_gpu_enable_command_buffer` says which calls are recorded at all.
 """
 
 # The package is optional, and its types with it.
@@ -23,7 +24,7 @@ import numpy as np
 
 from warpsmith.base.errors import InputError
 from warpsmith.launch.arrays import ArrayFacts
-from warpsmith.launch.xla_frame import make_error, read_frame
+from warpsmith.launch.xla_frame import COMMAND_BUFFER, make_error, read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,7 +88,7 @@ class _Target:
 
     def _on_gpu(self, address: int) -> int:
         try:
-            frame = read_frame(address)
+            frame = read_frame(address, COMMAND_BUFFER)
             if frame is not None:
                 device = frame.device() if _several_gpus() else 0
                 launch = self._launches.get(device) or self._prepare(frame.addresses, device)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, final
@@ -36,6 +37,7 @@ _NAMES = {
 _address, _device, _contiguous = torch.Tensor.data_ptr, torch.Tensor.get_device, torch.Tensor.is_contiguous
 _kind = attrgetter("dtype", "shape", "requires_grad")
 _Guards: Any = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "TensorGuards", None)
+_empty_cuda: Any = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "_empty_strided_cuda", None)
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 _THROUGH = {"bfloat16": torch.uint16, "float8_e4m3fn": torch.uint8, "float8_e5m2": torch.uint8, "float8_e8m0fnu": torch.uint8}
 """Types numpy does not have -> the type whose bits numpy sees."""
@@ -118,8 +120,15 @@ class TorchArrays:
         return ArrayFacts(name_of(value.dtype), size, tuple(value.shape), strides, value.data_ptr(), value.get_device())
 
     def allocator(self, shape: tuple[int, ...], dtype: str, device: int, column_major: bool) -> Callable[[], Any]:
-        """Return a function that makes an uninitialised tensor."""
+        """Return a function that makes an uninitialised tensor.
+
+        On a GPU that is the only one this is the allocation of torch's own compiled code, which is quicker than `torch.empty`;
+        as there, `torch.utils.deterministic.fill_uninitialized_memory` does not fill it.
+        """
         where, kind = torch.device("cuda", device) if device >= 0 else torch.device("cpu"), _DTYPES[dtype]
+        if device == 0 and not column_major and _empty_cuda is not None and torch.cuda.device_count() == 1:
+            steps = tuple(math.prod(max(1, extent) for extent in shape[i + 1 :]) for i in range(len(shape)))
+            return partial(_empty_cuda, shape, steps, kind)
         if not column_major:
             empty = torch.empty
             return lambda: empty(shape, dtype=kind, device=where)

@@ -11,17 +11,19 @@ The structures have only grown at their ends since version 0.1; `read_frame` ref
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_int, c_int64, c_size_t, c_uint32, c_void_p
+from ctypes import c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cache
-from struct import Struct
 from typing import Any, final
 
 from warpsmith.base.errors import CapabilityError
 
-__all__ = ["Frame", "make_error", "read_frame"]
+__all__ = ["COMMAND_BUFFER", "Frame", "make_error", "read_frame"]
 
-_FRAME = Struct("<QQQQ 24x q 8x Q 16x q 8x Q")
-"""struct_size, extension, api, context, number and pointers of the arguments, then of the results; up to byte 120."""
+COMMAND_BUFFER = 1
+"""XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE: XLA may record what the handler does in a stream, and replay it."""
+
+_WORDS: Any = (c_uint64 * (1 << 57)).from_address(0)
+"""All of memory by words: the quickest way to read one, a third of the time that `from_address` takes."""
 _SMALLEST = 160
 _DATA = 24
 _FUNCTIONS = 48
@@ -29,7 +31,8 @@ _ERROR_CREATE, _STREAM_GET, _DEVICE_ORDINAL_GET = 0, 4, 17
 """Places of functions in XLA_FFI_Api."""
 _METADATA = 1  # XLA_FFI_Extension_Metadata
 _INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL
-_FUNCTION = ctypes.CFUNCTYPE(c_void_p, c_void_p)
+_FUNCTION = ctypes.PYFUNCTYPE(c_void_p, c_void_p)
+"""The functions called do not wait, so they are called without releasing the interpreter."""
 
 
 class _Version(ctypes.Structure):
@@ -48,10 +51,13 @@ class _ErrorArguments(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("extension", c_void_p), ("message", ctypes.c_char_p), ("code", c_int)]
 
 
-class _ContextArguments(ctypes.Structure):
-    """Arguments of XLA_FFI_Stream_Get and XLA_FFI_DeviceOrdinal_Get: the result stands last."""
+_asked: list[tuple[Any, int]] = []
+"""Arguments of XLA_FFI_Stream_Get and XLA_FFI_DeviceOrdinal_Get that no call uses: size, extension, context, result."""
 
-    _fields_ = [("struct_size", c_size_t), ("extension", c_void_p), ("context", c_void_p), ("result", c_int64)]
+
+def _arguments() -> tuple[Any, int]:
+    words = (c_uint64 * 4)(32)
+    return words, ctypes.addressof(words)
 
 
 @cache
@@ -74,10 +80,16 @@ class Frame:
 
     def _ask(self, place: int) -> int:
         function = _function(self._api, place)
-        asked = _ContextArguments(ctypes.sizeof(_ContextArguments), None, self._context, 0)
-        if function is None or function(ctypes.addressof(asked)):
+        try:
+            words, address = _asked.pop()
+        except IndexError:
+            words, address = _arguments()
+        words[2], words[3] = self._context, 0
+        if function is None or function(address):
             raise CapabilityError("XLA tells a foreign function no stream or device here; install a newer jax")
-        return asked.result
+        result: int = words[3]
+        _asked.append((words, address))
+        return result
 
     def stream(self) -> int:
         """Return the stream to launch in."""
@@ -88,20 +100,22 @@ class Frame:
         return self._ask(_DEVICE_ORDINAL_GET) & 0xFFFFFFFF
 
 
-def read_frame(address: int) -> Frame | None:
-    """Read a call frame; None for XLA's question which version a handler speaks, which is answered."""
-    frame = ctypes.string_at(address, _FRAME.size)
-    size, extension, api, context, n, arguments, m, results = _FRAME.unpack(frame)
-    if size < _SMALLEST:
-        raise CapabilityError(f"XLA's call frame has {size} bytes, fewer than version 0.1 has; install a newer jax")
-    if extension and _answer(extension, api):
+def read_frame(address: int, traits: int = 0) -> Frame | None:
+    """Read a call frame; None for XLA's question which version a handler speaks and its traits, which is answered."""
+    at = address >> 3
+    if _WORDS[at] < _SMALLEST:
+        raise CapabilityError(f"XLA's call frame has {_WORDS[at]} bytes, fewer than version 0.1 has; install a newer jax")
+    extension, api, context = _WORDS[at + 1], _WORDS[at + 2], _WORDS[at + 3]
+    if extension and _answer(extension, api, traits):
         return None
-    buffers = (*(c_void_p * n).from_address(arguments or 0), *(c_void_p * m).from_address(results or 0)) if n + m else ()
-    return Frame(api, context, [c_void_p.from_address(b + _DATA).value or 0 for b in buffers if b])
+    buffers: list[int] = []
+    for count, pointers in ((_WORDS[at + 7], _WORDS[at + 9] >> 3), (_WORDS[at + 12], _WORDS[at + 14] >> 3)):
+        buffers += _WORDS[pointers : pointers + count]
+    return Frame(api, context, [_WORDS[(b + _DATA) >> 3] for b in buffers if b])
 
 
-def _answer(address: int, api: int) -> bool:
-    """Answer the metadata question: our version is XLA's own, and we are not fit for command buffers."""
+def _answer(address: int, api: int, traits: int) -> bool:
+    """Answer the metadata question: our version is XLA's own."""
     extension = _Extension.from_address(address)
     if extension.type != _METADATA:
         return False
@@ -109,7 +123,7 @@ def _answer(address: int, api: int) -> bool:
     version = _Version.from_address(api + 16) if api else None
     metadata.version.major = version.major if version else 0
     metadata.version.minor = version.minor if version else 1
-    metadata.traits = 0
+    metadata.traits = traits
     return True
 
 

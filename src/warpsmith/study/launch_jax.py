@@ -42,6 +42,26 @@ def jit() -> None:
         np.testing.assert_allclose(got, 2 * (2 * np.sin(np.float32(i)) + i) + 3 * i, rtol=1e-5, atol=1e-5)
 
 
+def recorded() -> None:
+    """A chain of kernels that XLA may record, on arrays that move: 60 executions, some results kept, all right."""
+    f = jax.jit(lambda a, b: _chain(a, b, 12))
+    kept: list[Any] = []
+    for i in range(60):
+        a, b = jnp.full(5000, float(i), jnp.float32), jnp.arange(5000, dtype=jnp.float32) + i
+        expected = np.full(5000, i, np.float32)
+        for _ in range(12):
+            expected = np.float32(0.5) * expected + np.asarray(b)
+        made = f(a, b)
+        kept += [made, a] if i % 3 else []
+        np.testing.assert_allclose(np.asarray(made), expected, rtol=1e-6)
+
+
+def _chain(a: Any, b: Any, length: int) -> Any:
+    for _ in range(length):
+        a = scaled_add(a, b, s=0.5)
+    return a
+
+
 def attention_jit() -> str:
     """Tensor maps under jax.jit: Hopper attention against float64."""
     q, k, v = (np.random.default_rng(i).standard_normal((2, 300, 64)).astype(np.float16) for i in range(3))
@@ -85,4 +105,4 @@ def cost() -> str:
     return ", ".join(out)
 
 
-CHECKS = [eager, jit, attention_jit, gradient, cost]
+CHECKS = [eager, jit, recorded, attention_jit, gradient, cost]

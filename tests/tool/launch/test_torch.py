@@ -211,6 +211,28 @@ def test_a_tensor_that_was_resized_in_place_is_seen(pretended: RecordingDriver) 
     assert [x["shape"].grid[0] for x in pretended.launches] == [2, 1]
 
 
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3, 4), (2, 0, 3), (0,)])
+def test_on_the_only_gpu_outputs_come_from_the_allocation_of_compiled_code(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def empty(*given: Any) -> torch.Tensor:
+        asked.append(given)
+        return torch._C._dynamo.guards._empty_strided_cpu(*given)
+
+    monkeypatch.setattr(torch_arrays, "_empty_cuda", empty)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    made = torch_arrays.ARRAYS.allocator(shape, "float8_e4m3fn", 0, column_major=False)()
+    expected = torch.empty(shape, dtype=torch.float8_e4m3fn)
+    assert (made.shape, made.stride(), made.dtype) == (expected.shape, expected.stride(), expected.dtype)
+    assert len(asked) == 1
+    torch_arrays.ARRAYS.allocator(shape, "float32", -1, column_major=False)()
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    torch_arrays.ARRAYS.allocator(shape, "float32", 0, column_major=False)
+    assert len(asked) == 1
+
+
 def test_outputs_are_allocated_for_every_launch(pretended: RecordingDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_arrays.TorchArrays, "allocator", lambda self, shape, *_: lambda: torch.zeros(shape))
     a = torch.zeros(64)
