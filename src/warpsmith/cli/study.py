@@ -29,7 +29,9 @@ def command() -> None:
 @click.option("--only", default="", metavar="TEXT", help="Cells whose name holds this text, such as `D64 causal`.")
 @click.option("--cells", type=click.Choice(list(CELLS)), default="main", show_default=True,
               help="Head dimensions 64 and 128, other dimensions, or cells that are also measured packed.")  # fmt: skip
-@click.option("--dtype", type=click.Choice(["f16", "bf16"]), default="bf16", show_default=True, help="Inputs of our kernel.")
+@click.option(
+    "--dtype", type=click.Choice(["f16", "bf16", "e4m3"]), default="bf16", show_default=True, help="Inputs of our kernel."
+)
 @click.option("--repeat", type=click.IntRange(min=1), default=30, show_default=True, help="Replays of each graph.")
 @click.option("--no-peers", is_flag=True, help="Measure our kernel alone.")
 @click.option("--variant", "variants", multiple=True, metavar="NAME=VALUE,…", help="Options of our kernel; each is measured.")

@@ -125,7 +125,7 @@ def test_another_file_in_the_place_of_the_results_is_refused(measured: list[str]
             ("--only", "D65"),
             "no cell's name holds 'D65'; one is 'D64 full B1 H8 S4096', and `D64`, `causal`, `S512` choose some",
         ),
-        (("--dtype", "f64"), "Invalid value for '--dtype': 'f64' is not one of 'f16', 'bf16'."),
+        (("--dtype", "f64"), "Invalid value for '--dtype': 'f64' is not one of 'f16', 'bf16', 'e4m3'."),
     ],
 )
 def test_refusals(run: Run, words: tuple[str, ...], message: str) -> None:

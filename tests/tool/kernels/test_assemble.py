@@ -3,7 +3,7 @@
 import pytest
 
 from warpsmith.kernels import gemm, rms_norm
-from warpsmith.kernels.attention import ampere, hopper, hopper_packed
+from warpsmith.kernels.attention import ampere, hopper, hopper_fp8, hopper_packed
 from warpsmith.toolchain import compile_ptx
 
 
@@ -33,6 +33,14 @@ def configurations():
         yield rms_norm, rms_norm.Config(4, 5000, dtype)
         yield gemm, gemm.Config(200, 136, 72, dtype, "nt")
         yield gemm, gemm.Config(200, 136, 72, dtype, "nn", 256, 3)
+    for dim, consumers, keys in ((64, 2, 128), (64, 3, 128), (64, 4, 64), (128, 2, 128), (128, 3, 96), (192, 2, 64)):
+        for columns in (0, 1):
+            tiling = {"consumers": consumers, "keys": keys, "columns": columns, "ordered": 1, "staged": 1}
+            causal = columns == (dim == 64)
+            yield hopper_fp8, hopper.Config(4, 1008, dim, "e4m3", causal, kv_heads=2, **tiling)
+    for dim, columns in ((32, 0), (96, 1), (256, 0), (256, 1)):
+        yield hopper_fp8, hopper_fp8.choose(4, 1008, dim, "e4m3", causal=True, columns=columns)
+    yield hopper_fp8, hopper.Config(4, 1008, 128, "e4m3", keys=224, v_stages=1, k_stages=1, staged=1, output="f16")
 
 
 @pytest.mark.parametrize(

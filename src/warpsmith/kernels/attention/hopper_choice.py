@@ -34,6 +34,8 @@ _MICROSECONDS = {
 def choose(heads: int, sequence: int, dim: int, dtype: str, causal: bool, **given: Any) -> Config:
     """Return the config that should be fastest on an H100 or H200 for a problem; options that are given are kept."""
     base = Config(heads, sequence, dim, dtype, causal, ordered=1, staged=1)
+    if base.eight:
+        return _of_bytes(base, given)
     if dim == 128:
         base = replace(base, threshold=8.0 if causal else 0.0, ordered=int(causal or sequence <= 1024))
     candidates = _CANDIDATES.get(dim, ()) if given.get("value_dim") in (None, 0, dim) else ()
@@ -52,9 +54,20 @@ def _unmeasured(c: Config, given: dict[str, Any]) -> Config:
     tilings += [{"keys": keys, "staged": staged} for staged in (1, 0) for keys in range(48, 0, -16)]
     for tiling in tilings:
         made = replace(c, **{**tiling, **given})
-        if made.values <= VALUES.get(made.consumers, 0) and SharedMap(made).size <= SHARED_LIMIT:
+        if made.consumers in VALUES and made.values <= made.room and SharedMap(made).size <= SHARED_LIMIT:
             return made
     return c
+
+
+def _of_bytes(c: Config, given: dict[str, Any]) -> Config:
+    """Return the tiling for inputs in e4m3: three consumers while their outputs leave room for 96 keys, then two."""
+    tilings: list[dict[str, Any]] = [{"consumers": 3, "keys": keys} for keys in (128, 96)]
+    tilings += [{"consumers": 2, "keys": keys, "v_stages": stages} for keys in (128, 96, 64, 32) for stages in (2, 1)]
+    for tiling in tilings:
+        made = replace(c, **{**tiling, **given})
+        if made.consumers in VALUES and made.values <= made.room and SharedMap(made).size <= SHARED_LIMIT:
+            return made
+    return replace(c, **given)
 
 
 def predicted(c: Config) -> float:

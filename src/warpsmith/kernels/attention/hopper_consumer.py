@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
 from warpsmith.kernels.attention.hopper_config import ROWS
-from warpsmith.kernels.attention.softmax import RowState, pack_probabilities, softmax_step
+from warpsmith.kernels.attention.softmax import RowState, column_of, pack_probabilities, softmax_step
 from warpsmith.kernels.ring import Ring
 from warpsmith.types import b32, f32, from_name, pred, u32, u64
 
 if TYPE_CHECKING:
     from warpsmith.kernels.attention.hopper_config import Config, SharedMap
+    from warpsmith.kernels.attention.hopper_item import Item
 
-__all__ = ["Consumer"]
+__all__ = ["Consumer", "row_descriptor"]
 
 _TURN = 8
 """Named barrier of the first consumer's turn; the next ones follow. 1 to 4 belong to the epilogues."""
+
+
+_SWIZZLES = {128: ptx.wgmma.SWIZZLE_128B, 64: ptx.wgmma.SWIZZLE_64B}
+
+
+def row_descriptor(address: Any, span: int) -> Any:
+    """Return the descriptor of an operand whose rows of `span` swizzled bytes lie one behind the other, K-major."""
+    return ptx.wgmma.make_descriptor(address, leading_byte_offset=16, stride_byte_offset=8 * span, swizzle=_SWIZZLES[span])
 
 
 class Consumer:
@@ -25,9 +34,15 @@ class Consumer:
 
     def __init__(self, c: Config, at: SharedMap, base: Any, index: Any, thread: Any) -> None:
         self.c, self.at, self.base, self.index = c, at, base, index
-        self.dtype = from_name(c.dtype)
+        self.dtype, self.output_dtype = from_name(c.dtype), from_name(c.output_dtype)
+        self.scale: Any = c.exponent_scale
+        """Factor that turns what the softmax sees into exponents of two."""
+        self.value_scale: Any = None
+        """Factor of the output, if it has one."""
+        self.key_of = column_of
+        """Key in the tile of the first lane's score i."""
         self.scores = reg.array(f32, c.keys // 2)
-        self.packed = reg.array(b32, c.keys // 4)
+        self.packed = reg.array(b32, c.keys * c.element // 8)
         self.output = reg.array(f32, c.width // 2)
         self.state = RowState.declare()
         self.k_ring, self.v_ring = Ring(c.k_stages), Ring(c.v_stages)
@@ -46,6 +61,8 @@ class Consumer:
         self.column = reg.scalar(u32)
         ptx.inst.and_.b32(self.column, thread, 3)
         ptx.inst.shl.b32(self.column, self.column, 1)
+        self.key_column = self.column
+        """By how much the keys of this lane's scores are further than the first lane's."""
         self.row = reg.scalar(u32)
         """Row of this thread's half 0 among the 64."""
         ptx.inst.shr.u32(self.row, self.lane, 2)
@@ -56,15 +73,13 @@ class Consumer:
         self._descriptors()
 
     def _descriptors(self) -> None:
-        swizzle = ptx.wgmma.SWIZZLE_128B
-        self.q_descriptor = ptx.wgmma.make_descriptor(
-            self.q_base + self.at.q, leading_byte_offset=16, stride_byte_offset=1024, swizzle=swizzle
-        )
-        self.k_descriptor = ptx.wgmma.make_descriptor(
-            self.base + self.at.k, leading_byte_offset=16, stride_byte_offset=1024, swizzle=swizzle
-        )
+        self.q_descriptor = row_descriptor(self.q_base + self.at.q, self.c.span)
+        self.k_descriptor = row_descriptor(self.base + self.at.k, self.c.span)
         self.v_descriptor = ptx.wgmma.make_descriptor(
-            self.base + self.at.v, leading_byte_offset=self.c.keys * 128, stride_byte_offset=1024, swizzle=swizzle
+            self.base + self.at.v,
+            leading_byte_offset=self.c.keys * 128,
+            stride_byte_offset=1024,
+            swizzle=ptx.wgmma.SWIZZLE_128B,
         )
 
     def first_turn(self) -> None:
@@ -106,8 +121,9 @@ class Consumer:
             ptx.inst.mad.lo.u32(free, self.index, 8, self.base)
             self.release(free + self.at.q_free)
 
-    def begin_item(self) -> None:
+    def begin_item(self, item: Item) -> None:
         """Reset the row state and the output."""
+        del item
         self.state.reset()
         for value in self.output:
             ptx.inst.mov.f32(value, 0.0)
@@ -130,16 +146,16 @@ class Consumer:
         c = self.c
         k, free = self._next_tile(self.k_ring, self.at.k_full, self.at.k_free, self.at.k_bytes, self.k_descriptor)
         ptx.wgmma.fence()
-        for step in range(c.dim // 16):
-            stripe, inner = divmod(step, 4)
+        for step in range(-(-c.dim // c.step)):
+            stripe, inner = divmod(step, c.span // 32)
             ptx.wgmma.mma_async(
-                shape=(ROWS, c.keys, 16),
+                shape=(ROWS, c.keys, c.step),
                 dtype_d=f32,
                 dtype_a=self.dtype,
                 dtype_b=self.dtype,
                 d=scores,
-                a=self.q_descriptor + (stripe * (ROWS * 128 >> 4) + 2 * inner),
-                b=k + (stripe * (c.keys * 128 >> 4) + 2 * inner),
+                a=self.q_descriptor + (stripe * (ROWS * c.span >> 4) + 2 * inner),
+                b=k + (stripe * (c.keys * c.span >> 4) + 2 * inner),
                 scale_d=step > 0,
             )
         ptx.wgmma.commit_group()
@@ -182,15 +198,19 @@ class Consumer:
         c = self.c
         if not c.soft_cap:
             return
-        factor = c.scale_log2 / math.log2(math.e) / c.soft_cap
+        factor = self.cap_factor()
         for value in scores:
             ptx.inst.mul.rn.f32(value, value, factor)
             ptx.inst.tanh.approx.f32(value, value)
 
+    def cap_factor(self) -> Any:
+        """Return the factor that turns raw scores into units of the soft cap."""
+        return self.c.scale_log2 / math.log2(math.e) / self.c.soft_cap
+
     def softmax(self, scores: Any) -> Any:
         """Scores to probabilities; return the predicate that the output must be rescaled, None for always."""
         c = self.c
-        return softmax_step(scores, self.state, c.exponent_scale, emulated=c.emulated, threshold=c.threshold)
+        return softmax_step(scores, self.state, self.scale, emulated=c.emulated, threshold=c.threshold, offset=c.offset)
 
     def pack(self, scores: Any) -> None:
         """Round the probabilities into the A operand of the next P V."""

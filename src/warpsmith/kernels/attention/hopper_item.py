@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
-from warpsmith.kernels.attention.hopper_config import ROWS, STRIPE
+from warpsmith.kernels.attention.hopper_config import ROWS
 from warpsmith.kernels.attention.hopper_schedule import END, LARGEST, table
 from warpsmith.types import pred, s32, u32, u64
 
@@ -120,13 +120,13 @@ class Item:
         """Return the row of Q's tensor map that is row `row` of the item; a fresh register."""
         return self.first_row + row
 
-    def query_place(self, stripe: int, row: Any) -> tuple[Any, Any, Any]:
-        """Coordinates of a stripe of Q or O in its tensor map, at a row of that."""
-        return (stripe * STRIPE, row, self.head)
+    def query_place(self, column: int, row: Any) -> tuple[Any, Any, Any]:
+        """Coordinates of an element of Q or O in its tensor map, at a row of that."""
+        return (column, row, self.head)
 
-    def key_place(self, stripe: int, key: Any) -> tuple[Any, Any, Any]:
-        """Coordinates of a stripe of K or V; `key` counts from the sequence's first."""
-        return (stripe * STRIPE, key, self.key_head)
+    def key_place(self, column: int, key: Any) -> tuple[Any, Any, Any]:
+        """Coordinates of an element of K or V; `key` counts from the sequence's first."""
+        return (column, key, self.key_head)
 
     def judge(self) -> None:
         """Trap for an item that the tensors do not hold; the producer asks, once for each."""

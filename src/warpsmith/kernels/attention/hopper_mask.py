@@ -50,10 +50,10 @@ def mask_tile(me: Consumer, scores: Any, column: Any, rows: tuple[Any, Any, Any]
     ends, starts, last_start = rows
     if visited is None:
         if c.masked_tiles:
-            mask_scores(scores, column, ends, me.column)
+            mask_scores(scores, column, ends, me.key_column, me.key_of)
     elif c.masked_tiles > 1:
         with ptx.if_(visited < c.masked_tiles):
-            mask_scores(scores, column, ends, me.column)
+            mask_scores(scores, column, ends, me.key_column, me.key_of)
     if c.window:
         with ptx.if_(column < last_start):
-            mask_scores(scores, column, starts, me.column, before=True)
+            mask_scores(scores, column, starts, me.key_column, me.key_of, before=True)

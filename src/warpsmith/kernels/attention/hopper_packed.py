@@ -84,13 +84,13 @@ class PackedItem(Item):
         """Return the row of Q that is row `row` of the item."""
         return self.token + row
 
-    def query_place(self, stripe: int, row: Any) -> tuple[Any, Any, Any]:
-        """Coordinates of a stripe of Q or O."""
-        return (stripe * STRIPE, self.head, row)
+    def query_place(self, column: int, row: Any) -> tuple[Any, Any, Any]:
+        """Coordinates of an element of Q or O."""
+        return (column, self.head, row)
 
-    def key_place(self, stripe: int, key: Any) -> tuple[Any, Any, Any]:
-        """Coordinates of a stripe of K or V."""
-        return (stripe * STRIPE, self.key_head, self.key_token + key)
+    def key_place(self, column: int, key: Any) -> tuple[Any, Any, Any]:
+        """Coordinates of an element of K or V."""
+        return (column, self.key_head, self.key_token + key)
 
     def output_row(self, consumer: Any) -> Any:
         """Return the first row of a consumer, counted from the item's first."""

@@ -35,7 +35,7 @@ def consume_item(me: Consumer, item: Item) -> None:
     """Compute one work item up to the unnormalised output."""
     c = me.c
     scores = me.scores
-    me.begin_item()
+    me.begin_item(item)
     rows = limits(me, item)
     low, last = item.seen_by(me.index)
     column, visited, final = item.column_before(last), reg.scalar(u32, init=0), reg.scalar(u32)

@@ -33,7 +33,7 @@ def plan(c: Config) -> list[list[tuple[int, int]]]:
     group leaves uneven, and they read few keys.
     """
     queries = c.heads // c.key_heads
-    group = c.group or queries * max(1, _CACHE // (2 * c.key_count * (c.dim + c.width)))
+    group = c.group or queries * max(1, _CACHE // (c.element * c.key_count * (c.dim + c.width)))
     short = c.blocks // 3
     order = [
         (head, block)

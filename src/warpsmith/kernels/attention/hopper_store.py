@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
-from warpsmith.kernels.attention.hopper_config import ROWS
+from warpsmith.kernels.attention.hopper_config import ROWS, STRIPE
 from warpsmith.kernels.attention.softmax import pack_probabilities, quad_reduce
 from warpsmith.types import b32, b64, f32, pred, u32
 
@@ -25,6 +25,8 @@ def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
     for half in range(2):
         quad_reduce(me.state.total[half], "add")
         ptx.inst.rcp.approx.ftz.f32(inverse[half], me.state.total[half])
+        if me.value_scale is not None:
+            ptx.inst.mul.rn.f32(inverse[half], inverse[half], me.value_scale)
         if item.blind:
             nothing = reg.scalar(pred)
             ptx.inst.setp.eq.f32(nothing, me.state.total[half], 0.0)
@@ -42,7 +44,7 @@ def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
     for block in range(0, c.width // 8, 2):
         stripe, chunk = divmod(block, 8)
         words = reg.array(b32, 4)
-        pack_probabilities(words, me.output[4 * block : 4 * block + 8], me.dtype)
+        pack_probabilities(words, me.output[4 * block : 4 * block + 8], me.output_dtype)
         to = reg.scalar(u32)
         ptx.inst.xor.b32(to, twist, chunk * 16)
         ptx.inst.add.u32(to, to, row_base)
@@ -53,9 +55,9 @@ def store_item(me: Consumer, item: Item, o: Any, lse: Any) -> None:
     with ptx.if_(leader):
         with item.whole(first):
             place = item.output_place(first)
-            for s in range(c.value_stripes):
+            for s in range(c.output_stripes):
                 ptx.cp.async_.bulk.tensor_3d.store(
-                    dst=o.tma_desc(), src=me.o_base + (at.o + s * ROWS * 128), coord=item.query_place(s, place)
+                    dst=o.tma_desc(), src=me.o_base + (at.o + s * ROWS * 128), coord=item.query_place(s * STRIPE, place)
                 )
         ptx.cp.async_.bulk.commit_group()
         if not c.staged:
@@ -97,7 +99,9 @@ def _store_lse(me: Consumer, item: Item, first: Any, half: int, lse: Any) -> Non
     ptx.inst.setp.lt.and_.u32(writes, row, item.row_count, owner)
     value, top = reg.scalar(f32), reg.scalar(f32)
     ptx.inst.lg2.approx.ftz.f32(value, me.state.total[half])
-    ptx.inst.mul.rn.f32(top, me.state.maximum[half], c.exponent_scale)
+    ptx.inst.mul.rn.f32(top, me.state.maximum[half], me.scale)
+    if c.offset:
+        ptx.inst.sub.rn.f32(value, value, c.offset)
     ptx.inst.add.rn.f32(value, value, top)
     ptx.inst.mul.rn.f32(value, value, math.log(2))
     index, to = reg.scalar(u32), reg.scalar(b64)

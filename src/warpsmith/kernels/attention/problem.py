@@ -34,9 +34,9 @@ class Problem:
             raise InputError(f"attention: head dimension {self.dim} is not supported; use {known}")
         self.check_numbers()
 
-    def check_numbers(self) -> None:
-        """Raise `InputError` for a type, a length or a number of heads that no kernel computes."""
-        if self.dtype not in ("f16", "bf16"):
+    def check_numbers(self, *also: str) -> None:
+        """Raise `InputError` for a type that is none of f16, bf16 and `also`, and for no heads or no rows."""
+        if self.dtype not in (*also, "f16", "bf16"):
             raise InputError(f"attention: dtype {self.dtype!r} is not supported; use 'f16' or 'bf16'")
         if self.sequence < 1 or self.heads < 1:
             raise InputError(f"attention: heads={self.heads} and sequence={self.sequence} must be at least 1")

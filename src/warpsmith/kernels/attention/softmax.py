@@ -9,12 +9,15 @@ div 4) + 2q + i mod 2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpsmith import ptx, reg
 from warpsmith.types import b32, f32, pred, u32
 
-__all__ = ["NEGATIVE", "RowState", "mask_scores", "pack_probabilities", "quad_reduce", "rescale", "softmax_step"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["NEGATIVE", "RowState", "column_of", "mask_scores", "pack_probabilities", "quad_reduce", "rescale", "softmax_step"]
 
 NEGATIVE = -3.0e38
 """Score of a key that may not be seen."""
@@ -43,11 +46,25 @@ class RowState:
             ptx.inst.mov.f32(self.total[half], 0.0)
 
 
-def mask_scores(scores: Any, first_column: Any, limits: Any, lane_column: Any, *, before: bool = False) -> None:
+def column_of(i: int) -> int:
+    """Return the column of value `i` of the first lane of a quad."""
+    return 8 * (i // 4) + i % 2
+
+
+def mask_scores(
+    scores: Any,
+    first_column: Any,
+    limits: Any,
+    lane_column: Any,
+    key_of: Callable[[int], int] = column_of,
+    *,
+    before: bool = False,
+) -> None:
     """Replace scores of columns >= limit, or with `before` those < limit, by NEGATIVE.
 
     `first_column` is the key index of the tile's column 0 (u32 register), `limits[half]` the first key index row `half`
-    may not see, `lane_column` is 2·(lane mod 4).
+    may not see. Value i of a lane belongs to key `lane_column + key_of(i)` of the tile; where keys are in order, that is
+    2·(lane mod 4) and `column_of`.
     """
     for half in range(2):
         room = reg.scalar(u32)
@@ -62,7 +79,7 @@ def mask_scores(scores: Any, first_column: Any, limits: Any, lane_column: Any, *
             if (i // 2) % 2 != half:
                 continue
             hidden = reg.scalar(pred)
-            getattr(ptx.inst.setp, "gt" if before else "le").u32(hidden, room, 8 * (i // 4) + i % 2)
+            getattr(ptx.inst.setp, "gt" if before else "le").u32(hidden, room, key_of(i))
             ptx.inst.selp.f32(scores[i], NEGATIVE, scores[i], hidden)
 
 
@@ -101,11 +118,14 @@ def _exp2_polynomial(value: Any) -> None:
     ptx.inst.mov.b32(value, bits)
 
 
-def softmax_step(scores: Any, state: RowState, scale_log2: float, *, emulated: int = 0, threshold: float = 0.0) -> Any:
+def softmax_step(
+    scores: Any, state: RowState, scale_log2: Any, *, emulated: int = 0, threshold: float = 0.0, offset: float = 0.0
+) -> Any:
     """Turn raw scores into probabilities in place and update the rows' maximum and (this thread's part of the) total.
 
-    p = 2^(scale·(s − m)), scale already multiplied by log2(e), as one fma and one ex2; of every 16 values `emulated`
-    are computed by a polynomial instead, because ex2 has an eighth of the rate of fma.
+    p = 2^(scale·(s − m) + offset), scale already multiplied by log2(e), as one fma and one ex2; of every 16 values
+    `emulated` are computed by a polynomial instead, because ex2 has an eighth of the rate of fma. The scale is a number or
+    an f32 register, positive.
 
     With a `threshold` (in powers of two) the maximum moves only when a row exceeds it by more: p stays below
     2^threshold, the result is the same, and most tiles need no rescaling. Return the predicate "some row of this warp
@@ -122,14 +142,18 @@ def softmax_step(scores: Any, state: RowState, scale_log2: float, *, emulated: i
         if threshold:
             rise, keep = reg.scalar(f32), reg.scalar(pred)
             ptx.inst.sub.rn.f32(rise, fresh, state.maximum[half])
-            ptx.inst.setp.le.f32(keep, rise, threshold / scale_log2)
+            if isinstance(scale_log2, float):
+                ptx.inst.setp.le.f32(keep, rise, threshold / scale_log2)
+            else:
+                ptx.inst.mul.rn.f32(rise, rise, scale_log2)
+                ptx.inst.setp.le.f32(keep, rise, threshold)
             ptx.inst.selp.f32(fresh, state.maximum[half], fresh, keep)
             moved = keep if moved is None else _both(moved, keep)
         ptx.inst.sub.rn.f32(state.alpha[half], state.maximum[half], fresh)
         ptx.inst.mul.rn.f32(state.alpha[half], state.alpha[half], scale_log2)
         ptx.inst.ex2.approx.ftz.f32(state.alpha[half], state.alpha[half])
         ptx.inst.mov.f32(state.maximum[half], fresh)
-        ptx.inst.mul.rn.f32(shift, fresh, -scale_log2)
+        _shift(shift, fresh, scale_log2, offset)
         for value in mine:
             ptx.inst.fma.rn.f32(value, value, scale_log2, shift)
         for i, value in enumerate(mine):
@@ -146,6 +170,17 @@ def softmax_step(scores: Any, state: RowState, scale_log2: float, *, emulated: i
     ptx.inst.vote.sync.all.pred(calm, moved, 0xFFFFFFFF)
     ptx.inst.not_.pred(needed, calm)
     return needed
+
+
+def _shift(shift: Any, maximum: Any, scale_log2: Any, offset: float) -> None:
+    """Write offset − scale · maximum."""
+    negative = -scale_log2 if isinstance(scale_log2, float) else reg.scalar(f32)
+    if not isinstance(scale_log2, float):
+        ptx.inst.neg.f32(negative, scale_log2)
+    if offset:
+        ptx.inst.fma.rn.f32(shift, maximum, negative, offset)
+    else:
+        ptx.inst.mul.rn.f32(shift, maximum, negative)
 
 
 def _both(a: Any, b: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from warpsmith.base.errors import InputError
 from warpsmith.dsl.call import bind
-from warpsmith.kernels.attention import hopper, hopper_packed
+from warpsmith.kernels.attention import hopper, hopper_fp8, hopper_packed
 from warpsmith.launch.driver import driver
 from warpsmith.simulator.tensormap import TensorMap
 
@@ -31,6 +31,7 @@ _NUMPY = {
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
     "float32": np.dtype(np.float32),
     "int32": np.dtype(np.uint32),
+    "float8_e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
 }
 """torch's name of a type → numpy's; tables of unsigned numbers are int32 in torch."""
 
@@ -57,7 +58,7 @@ def packed_config(cell: Cell, config: hopper.Config) -> hopper.Config:
 
 def kernel_of(config: hopper.Config) -> Any:
     """Return the kernel of a config."""
-    return (hopper_packed if config.packed else hopper).build(config)
+    return (hopper_packed if config.packed else hopper_fp8 if config.eight else hopper).build(config)
 
 
 def _cubin(config: hopper.Config) -> None:
@@ -98,11 +99,17 @@ def _packed_argument(argument: Any, addresses: dict[int, int]) -> bytes:
     return struct.pack("<I", argument)
 
 
-def ours(config: hopper.Config, q: Any, k: Any, v: Any) -> tuple[Launch, Any]:
-    """Return what launches the kernel on torch's current stream, and a function that returns its output."""
+def ours(config: hopper.Config, q: Any, k: Any, v: Any, *factors: Any) -> tuple[Launch, Any]:
+    """Return what launches the kernel on torch's current stream, and a function that returns its output.
+
+    `factors` are those of q, k and v, with e4m3.
+    """
     torch: Any = import_module("torch")
-    flat = [t.flatten(0, 1) for t in (q, k, v)]
-    o = torch.empty((config.heads, config.sequence, config.width), dtype=q.dtype, device=q.device)
+    flat = [t.flatten(0, 1) for t in (q, k, v, *factors)]
+    if config.columns:
+        flat[1], flat[2] = flat[1].unflatten(1, (-1, 4)), flat[2].transpose(1, 2).contiguous()
+    out = {"f16": torch.float16, "bf16": torch.bfloat16}[config.output_dtype]
+    o = torch.empty((config.heads, config.sequence, config.width), dtype=out, device=q.device)
     lse = torch.empty((config.heads, config.sequence), dtype=torch.float32, device=q.device)
     return _launch(config, [*flat, o, lse]), lambda: o.unflatten(0, q.shape[:2])
 

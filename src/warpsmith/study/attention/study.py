@@ -14,10 +14,10 @@ from warpsmith.base.whole_file import write_whole
 from warpsmith.kernels.attention import hopper
 from warpsmith.launch.driver import driver
 from warpsmith.study.attention.cells import CELLS
-from warpsmith.study.attention.judge import LIMIT, largest_error
+from warpsmith.study.attention.judge import judge
 from warpsmith.study.attention.measure import Clocks, time_together
 from warpsmith.study.attention.ours import compile_all, configuration, kernel_of, ours, packed, packed_config
-from warpsmith.study.attention.peers import PACKED_PEERS, PEERS
+from warpsmith.study.attention.peers import E4M3_PEERS, PACKED_PEERS, PEERS
 from warpsmith.study.attention.report import load, markdown, plot
 
 if TYPE_CHECKING:
@@ -33,16 +33,25 @@ _ROTATED = 1 << 28
 """Bytes over which the buffers rotate: five times the level-2 cache."""
 
 
-def _inputs(cell: Cell, dtype: str, sets: int) -> list[tuple[Any, Any, Any]]:
+def _inputs(cell: Cell, dtype: str, sets: int) -> list[tuple[Any, ...]]:
+    """Return sets of q, k and v; with e4m3 also the factors that let each head's largest number be 448."""
     torch: Any = import_module("torch")
     generator = torch.Generator("cuda").manual_seed(7)
-    kind = torch.float16 if dtype == "f16" else torch.bfloat16
+    kind = {"f16": torch.float16, "bf16": torch.bfloat16}.get(dtype)
 
-    def one(width: int) -> Any:
+    def one(width: int) -> tuple[Any, Any]:
         shape = (cell.batch, cell.heads, cell.sequence, width)
-        return torch.randn(shape, generator=generator, device="cuda", dtype=torch.float32).to(kind)
+        numbers = torch.randn(shape, generator=generator, device="cuda", dtype=torch.float32)
+        if kind is not None:
+            return numbers.to(kind), None
+        factor = numbers.abs().amax(dim=(2, 3)) / 448
+        return (numbers / factor[:, :, None, None]).to(torch.float8_e4m3fn), factor
 
-    return [(one(cell.dim), one(cell.dim), one(cell.width)) for _ in range(sets)]
+    out: list[tuple[Any, ...]] = []
+    for _ in range(sets):
+        tensors, factors = zip(*(one(width) for width in (cell.dim, cell.dim, cell.width)), strict=True)
+        out.append(tensors + (factors if kind is None else ()))
+    return out
 
 
 class _Cell:
@@ -51,32 +60,35 @@ class _Cell:
     def __init__(self, cell: Cell, say: Callable[[str], None]) -> None:
         self.cell, self.say = cell, say
         self.sets = max(1, min(16, _ROTATED // cell.bytes))
-        self.inputs = {dtype: _inputs(cell, dtype, self.sets) for dtype in ("f16", "bf16")}
+        self.inputs: dict[str, list[tuple[Any, ...]]] = {}
         self.launches: dict[str, list[Launch]] = {}
         self.errors: dict[str, float] = {}
+        self.rms: dict[str, float] = {}
         self.absent: dict[str, str] = {}
 
-    def add(self, name: str, dtype: str, make: Callable[[Any, Any, Any], tuple[Launch, Any]]) -> None:
+    def add(self, name: str, dtype: str, make: Callable[..., tuple[Launch, Any]]) -> None:
         """Run an implementation on every buffer set and compare the first with float64."""
         torch: Any = import_module("torch")
+        if dtype not in self.inputs:
+            self.inputs[dtype] = _inputs(self.cell, dtype, self.sets)
         try:
             made = [make(*some) for some in self.inputs[dtype]]
             for run, _ in made:
                 run()
             torch.cuda.synchronize()
-            error = largest_error(self.cell, *self.inputs[dtype][0], made[0][1]())
+            found = judge(self.cell, dtype, self.inputs[dtype][0], made[0][1]())
         except (WarpsmithError, ImportError, RuntimeError) as problem:
             self.absent[name] = str(problem).splitlines()[0][:200]
             self.say(f"{self.cell.name}: {name}: {self.absent[name]}")
             return
-        self.errors[name] = error
-        if error > LIMIT[dtype]:
-            self.absent[name] = f"wrong by {error:.1e}"
-            self.say(f"{self.cell.name}: {name} is wrong: {error:.1e} over {LIMIT[dtype]:.0e}")
+        self.errors[name], self.rms[name] = found.error, found.rms
+        if found.share > 1:
+            self.absent[name] = f"wrong by {found.error:.1e}"
+            self.say(f"{self.cell.name}: {name} is wrong: by {found.error:.1e}, {found.share:.1f} times what is allowed")
             return
         self.launches[name] = [run for run, _ in made]
 
-    def time(self, repeat: int, clocks: Clocks) -> dict[str, Any]:
+    def time(self, dtype: str, repeat: int, clocks: Clocks) -> dict[str, Any]:
         """Return the row of this cell."""
         clocks.take()
         times = time_together(self.launches, repeat)
@@ -85,7 +97,9 @@ class _Cell:
             "cell": self.cell.name,
             "problem": asdict(self.cell),
             "times": {n: {"micro": t.micro, "low": t.low, "high": t.high} for n, t in times.items()},
+            "dtype": dtype,
             "errors": self.errors,
+            "rms": self.rms,
             "absent": self.absent,
             "buffers": self.sets,
             "clock": clock,
@@ -104,7 +118,7 @@ class Options:
     """Cells whose name holds this text."""
     cells: Literal["main", "dims", "packed"] = "main"
     """Which set of cells: those of every report, other head dimensions, or some that are also measured packed."""
-    dtype: Literal["f16", "bf16"] = "bf16"
+    dtype: Literal["f16", "bf16", "e4m3"] = "bf16"
     """Inputs of our kernel."""
     repeat: int = 30
     """Replays of each graph."""
@@ -144,6 +158,8 @@ def _configs(options: Options, wanted: list[Cell], say: Callable[[str], None]) -
         for variant in options.variants or ("",):
             config = configuration(cell, options.dtype, variant)
             both = {f"ours {variant}".strip(): config}
+            if options.dtype == "e4m3":
+                both["our bf16"] = configuration(cell, "bf16", "")
             if options.cells == "packed":
                 both[f"our packed {variant}".strip()] = packed_config(cell, config)
             for name, made in both.items():
@@ -185,8 +201,8 @@ def _row(
     one = _Cell(cell, say)
     for name, config in configs.items():
         run = packed if config.packed else ours
-        one.add(name, options.dtype, lambda q, k, v, config=config, run=run: run(config, q, k, v))
-    if options.peers:
-        for name, (dtype, peer) in (PEERS | (PACKED_PEERS if options.cells == "packed" else {})).items():
-            one.add(name, dtype, lambda q, k, v, peer=peer: peer(q, k, v, cell.causal))
-    return one.time(options.repeat, clocks)
+        one.add(name, config.dtype, lambda *inputs, config=config, run=run: run(config, *inputs))
+    peers = E4M3_PEERS if options.dtype == "e4m3" else PEERS | (PACKED_PEERS if options.cells == "packed" else {})
+    for name, (dtype, peer) in peers.items() if options.peers else ():
+        one.add(name, dtype, lambda *inputs, peer=peer: peer(*inputs, causal=cell.causal))
+    return one.time(options.dtype, options.repeat, clocks)
