@@ -9,13 +9,14 @@ from warpsmith.assembly.ptx.check import check
 from warpsmith.base.errors import PtxError
 
 REGISTERS = "b16 s16 u32 s32 b32 f32 f16x2 b64"
+DECLARED = " ".join(f".reg .{t} %{t}_<9>;" for t in REGISTERS.split()) + " .reg .v2 .f32 %v; .reg .v2 .u32 %w; .reg .pred %p;"
 D = "{%f32_0, %f32_1, %f32_2, %f32_3}"
 V = "{%f32_0, %f32_1}"
 
 
-def said(instruction: str) -> list[str]:
-    registers = " ".join(f".reg .{t} %{t}_<9>;" for t in REGISTERS.split()) + " .reg .v2 .f32 %v; .reg .v2 .u32 %w;"
-    text = f".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {{ {registers}\n{instruction};\nret; }}\n"
+def said(instruction: str, version: str = "8.0", arch: str = "sm_80") -> list[str]:
+    head = f".version {version}\n.target {arch}\n.address_size 64\n"
+    text = f"{head}.visible .entry k() {{ {DECLARED}\n{instruction};\nret; }}\n"
     try:
         return [p.message for p in check(parse(text))]
     except PtxError as error:
@@ -101,3 +102,14 @@ REFUSED = [
 def test_refused(instruction: str, message: str) -> None:
     (found,) = said(instruction)
     assert found == message
+
+
+def test_operands_that_came_later() -> None:
+    resident = f"tex.2d.v4.f32.f32 {D}|%p, [%b64_0, {V}]"
+    (found,) = said(resident, "7.0")
+    assert found == f"`{D}|%p` needs PTX 7.1, the module is 7.0"
+    assert said(resident, "7.1") == []
+    offsets = f"tex.2d.v4.f32.f32 {D}, [%b64_0, {V}], {{%s32_0, %s32_1}}"
+    (found,) = said(offsets, "4.2", "sm_50")
+    assert found == "`{%s32_0, %s32_1}` needs PTX 4.3, the module is 4.2"
+    assert said(offsets, "4.3", "sm_50") == []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from warpsmith.assembly.ptx.check.complaint import Complaint, to_problem
 from warpsmith.assembly.ptx.check.context import context
 from warpsmith.assembly.ptx.check.forms import operands_form
-from warpsmith.assembly.ptx.check.mnemonic import availability, unknown
+from warpsmith.assembly.ptx.check.mnemonic import availability, newer, unknown
 from warpsmith.assembly.ptx.check.operands import operand_fault
 from warpsmith.assembly.ptx.check.values import BIT_FIELDS
 from warpsmith.assembly.ptx.isa import match
@@ -151,6 +151,7 @@ def _against(one: Match, instruction: Instruction, lookup: Lookup, version: tupl
         if fault:
             out.append(Complaint(fault, k, weight=4))
         out += _special_availability(operand, k, version, arch)
+        out += _late_operand(operand, k, slot, version)
     if not out:
         out += _ruled(one, operands)
     lacking = availability(one, version, arch)
@@ -169,6 +170,13 @@ def _ruled(one: Match, operands: Sequence[Operand]) -> list[Complaint]:
     for name in one.row.rules:
         out += [Complaint(p.message, p.operand, p.hint, weight=2) for p in RULES[name](one, operands)]
     return out
+
+
+def _late_operand(operand: Operand, index: int, slot: OperandSlot, version: tuple[int, int]) -> list[Complaint]:
+    """Complain about an optional operand that came with a later PTX version than the rest of its row."""
+    second = slot.pair if isinstance(operand, PairOperand) else None
+    late = [s.since for s in (slot, second) if s is not None and s.since is not None and version < s.since]
+    return [newer("`{}`", late[0], version, index)] if late else []
 
 
 def _special_availability(operand: Operand, index: int, version: tuple[int, int], arch: str) -> list[Complaint]:

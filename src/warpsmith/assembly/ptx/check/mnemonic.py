@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa import Match, Row
     from warpsmith.assembly.ptx.isa.row import Element
 
-__all__ = ["availability", "unknown"]
+__all__ = ["availability", "newer", "unknown"]
 
 
 def unknown(mnemonic: str) -> Complaint:
@@ -57,17 +57,23 @@ def _closest(known: tuple[Row, ...], words: list[str]) -> Row:
     return max(known, key=lambda row: (len(row.words & set(words)), -len(row.required - set(words)), -len(row.words)))
 
 
+def newer(what: str, wanted: tuple[int, int], version: tuple[int, int], index: int | None = None) -> Complaint:
+    """Complain about a module of PTX `version` that has what came with the version `wanted`."""
+    hint = f"write `.version {wanted[0]}.{wanted[1]}` or later"
+    return Complaint(f"{what} needs PTX {wanted[0]}.{wanted[1]}, the module is {version[0]}.{version[1]}", index, hint)
+
+
 def availability(match: Match, version: tuple[int, int], arch: str) -> Complaint | None:
     """Complain about the first word that the PTX version or the architecture lacks."""
     for need in match.needs:
         what = need.what
         if need.ptx is not None and version < need.ptx:
-            hint = f"write `.version {need.ptx[0]}.{need.ptx[1]}` or later"
-            return Complaint(
-                f"`{what}` needs PTX {need.ptx[0]}.{need.ptx[1]}, the module is {version[0]}.{version[1]}", None, hint
-            )
+            return newer(f"`{what}`", need.ptx, version)
         if need.arch is not None and not need.arch.allows(parse_arch(arch)):
             return Complaint(f"`{what}` needs {need.arch}, the target is {arch}", None, f"compile for one of {need.arch}")
+    first = match.row.first(parse_arch(arch))
+    if version < first:
+        return newer(f"`{match.mnemonic}` for {arch}", first, version)
     gone = match.row.removed
     if gone is not None and match.row.gone(version, parse_arch(arch)):
         since = f"PTX {gone.ptx[0]}.{gone.ptx[1]}" if gone.ptx else "PTX"

@@ -38,7 +38,7 @@ def lowest(form: Match | Row, supported: Iterable[str] = ARCHITECTURES) -> tuple
     among = set(supported)
     for arch in architectures(form):
         if arch in among:
-            ptx = max(version(form), first_ptx_version(arch))
+            ptx = max(version(form), first_ptx_version(arch), _row(form).first(parse_arch(arch)))
             if not _row(form).gone(ptx, parse_arch(arch)):
                 return ptx, arch
     return None
@@ -55,6 +55,9 @@ def missing(form: Match, ptx: tuple[int, int], arch: str) -> Iterator[Need]:
         other = need.arch if need.arch and not need.arch.allows(target) else None
         if newer or other:
             yield Need(need.what, newer, other)
+    first = form.row.first(target)
+    if form.row.ptx <= ptx < first:
+        yield Need(form.row.opcode, first)
     if form.row.gone(ptx, target):
         yield Need(f"older PTX for {form.row.opcode}")
 

@@ -154,7 +154,8 @@ class Table:
             cells["section"][0],
             tuple(keys["rule"].split(",")) if "rule" in keys else (),
             keys.get("refused", "").replace("_", " "),
-            _removal(keys.get("removed")),
+            _dated("removed", keys),
+            _dated("late", keys),
             f"{file}:{cells['pattern'][1]}",
             frozenset(w for e in elements for w in e.words),
             frozenset(literals),
@@ -251,18 +252,21 @@ def _needs(word: str, text: str | None, offset: int) -> tuple[Need, ...]:
     return (Need(f".{word}", _version(version) if version else None, _requirement(arch, offset) if arch else None),)
 
 
-def _removal(text: str | None) -> Need | None:
-    return _needs("removed", text, 0)[0] if text else None
+def _dated(key: str, keys: Mapping[str, str]) -> Need | None:
+    """Read a key that is a PTX version and architectures: `removed=6.4/sm_70+`, `late=8.1/sm_89`."""
+    return _needs(key, keys[key], 0)[0] if key in keys else None
 
 
 def _key(text: str, had: Mapping[str, str]) -> dict[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not value or name not in ("rule", "refused", "removed"):
-        raise BadColumnError(0, f"not a key: {text!r}; write rule=name, refused=reason or removed=6.4/sm_70+")
+    if not equals or not value or name not in ("rule", "refused", "removed", "late"):
+        raise BadColumnError(0, f"not a key: {text!r}; write rule=name, refused=reason, removed=6.4/sm_70+ or late=8.1/sm_89")
     if name in had:
         raise BadColumnError(0, f"key {name!r} twice")
-    if name == "removed":
-        _removal(value)
+    if name in ("removed", "late"):
+        found = _dated(name, {name: value})
+        if name == "late" and found and not (found.ptx and found.arch):
+            raise BadColumnError(0, f"late names a PTX version and architectures, not {value!r}; write late=8.1/sm_89")
     if name == "rule":
         for one in value.split(","):
             if one not in RULES:

@@ -62,6 +62,8 @@ class Row:
     """Why the simulator refuses it by name; empty when it does not."""
     removed: Need | None = None
     """From which PTX version on, and for which architectures, it is gone."""
+    late: Need | None = None
+    """Architectures that got it only with a later PTX version, and that version."""
     place: str = ""
     """`file:line` of the table."""
     words: frozenset[str] = field(default=frozenset(), repr=False)
@@ -70,6 +72,11 @@ class Row:
     """Literals the pattern must use."""
     literal_type: PtxType | None = None
     """The last literal that names a type: the type of operands that state none when there is no choice `type`."""
+
+    def first(self, arch: Arch) -> tuple[int, int]:
+        """Return the PTX version that brought the row to an architecture."""
+        late = self.late
+        return late.ptx if late is not None and late.ptx and late.arch and late.arch.allows(arch) else self.ptx
 
     def gone(self, ptx: tuple[int, int], arch: Arch) -> bool:
         """Say whether a module of that PTX version for that architecture has lost this row again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.isa.rules import RuleProblem, rule
-from warpsmith.assembly.ptx.tree import Immediate, Name, PairOperand, VectorOperand
+from warpsmith.assembly.ptx.tree import AddressOperand, Immediate, Name, PairOperand, VectorOperand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,10 +80,25 @@ def bulk_size(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem
 
 @rule
 def tensor_overrides(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
-    """A tensor of one dimension has no strides to override, the others have (9.7.10.28.5.2.2)."""
+    """A tensor of one dimension has no strides to override, the others have (9.7.10.28.5.2.2).
+
+    ptxas takes no other constant coordinates than zero beside overridden extents, and no strides that are all constants.
+    """
     wanted = "override::global_dim" if match["dim"] == "1d" else "override::global_dim_stride"
     if match["attribute"] != wanted:
         yield RuleProblem(f"a {match['dim']} tensor cannot have .{match['attribute']}", None, f"write .{wanted}")
+    for slot, (index, operand) in zip(match.operands, enumerate(operands), strict=False):
+        if not isinstance(operand, AddressOperand) or len(operand.inner) != len(slot.inner):
+            continue
+        for part, given in zip(slot.inner, operand.inner, strict=True):
+            elements = given.elements if isinstance(given, VectorOperand) else ()
+            constants = [e for e in elements if isinstance(e, Immediate)]
+            if part.name == "c" and (other := [e for e in constants if e.value != 0]):
+                hint = "move the address to the box and write zeros, or put the coordinates in registers"
+                yield RuleProblem(f"constant coordinate {other[0].text} beside overridden extents is not 0", index, hint)
+            if part.name == "l" and constants and len(constants) == len(elements):
+                hint = "put one of them in a register"
+                yield RuleProblem("the overridden strides are all constants", index, hint)
 
 
 @rule

@@ -75,3 +75,12 @@ def test_a_removed_form_lives_on_in_old_modules():
     assert list(missing(form, (9, 5), "sm_61")) == []
     assert list(missing(form, (6, 3), "sm_75")) == []
     assert [n.what for n in missing(form, (6, 4), "sm_75")] == ["older PTX for shfl"]
+
+
+def test_an_architecture_may_get_a_form_later_than_the_others():
+    (form,) = match("cvt.rn.satfinite.e4m3x2.f32")
+    assert lowest(form) == ((8, 1), "sm_89")
+    assert lowest(form, ["sm_90"]) == ((7, 8), "sm_90")
+    assert [(n.what, n.ptx) for n in missing(form, (8, 0), "sm_89")] == [("cvt", (8, 1))]
+    assert [(n.what, n.ptx) for n in missing(form, (7, 1), "sm_89")] == [("cvt", (7, 8))]
+    assert list(missing(form, (8, 1), "sm_89")) == list(missing(form, (7, 8), "sm_90")) == []

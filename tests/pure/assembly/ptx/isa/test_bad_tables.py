@@ -40,7 +40,9 @@ EXPECTED = {
     "unknown_condition": "unknown_condition.txt:1:18: unknown flag or choice 'hint' in a condition",
     "unknown_count_choice": "unknown_count_choice.txt:1:9: unknown choice 'vec' as a count",
     "unknown_count_function": "unknown_count_function.txt:1:10: unknown count function 'many'",
-    "unknown_key": "unknown_key.txt:1:42: not a key: 'color=red'; write rule=name, refused=reason or removed=6.4/sm_70+",
+    "late": "late.txt:1:42: late names a PTX version and architectures, not '8.1'; write late=8.1/sm_89",
+    "unknown_key": "unknown_key.txt:1:42: not a key: 'color=red'; "
+    "write rule=name, refused=reason, removed=6.4/sm_70+ or late=8.1/sm_89",
     "unknown_rule": "unknown_rule.txt:1:42: unknown rule 'golden'",
     "unknown_set": "unknown_set.txt:1:10: unknown set 'NOWHERE'",
     "unknown_space": "unknown_space.txt:1:13: unknown space or choice 'elsewhere'",

@@ -21,6 +21,8 @@ RIGHT = [
     "createpolicy.range.fabric.L2::evict_last.L2::evict_first.b64 %d0, [%r0, %d1], 128, %r1;",
     "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group.override::global_address.override::global_dim "
     "[%d0, %d1, {%h0}, {%r0}], [%r1];",
+    "cp.async.bulk.prefetch.tensor.3d.L2.global.override::global_address.override::global_dim_stride "
+    "[%d0, %d1, {%h0, 1, %h1}, {%r0, 16}, %h2, {0, %r1, 0}];",
     "fabric.submit.commit_group;",
     "spdecompress.b8.b4.sp::4:16.x1 {%r0, %r1, %r2, %r3}, {%r4}, {%r5};",
     "mov.u32 %r0, %locality_domain_id;",
@@ -35,6 +37,18 @@ def test_right_ones(statement: str):
 TENSOR = "cp.async.bulk.tensor.{}.global.shared::cta.bulk_group.override::global_address.override::{} [%d0, %d1, {}], [%r9];"
 GET = "fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric"
 WRONG = [
+    (
+        TENSOR.format("1d", "global_dim", "{%h0}, {3}"),
+        "constant coordinate 3 beside overridden extents is not 0",
+    ),
+    (
+        TENSOR.format("2d", "global_dim_stride", "{%h0, %h1}, {%r0}, %h2, {%r1, -1}"),
+        "constant coordinate -1 beside overridden extents is not 0",
+    ),
+    (
+        TENSOR.format("3d", "global_dim_stride", "{%h0, %h1, %h2}, {16, 32}, %h3, {0, %r1, %r2}"),
+        "the overridden strides are all constants",
+    ),
     ("createpolicy.fractional.L2::evict_last.b64 %d0, 1.5;", "fraction 1.5 is not between 0 and 1"),
     ("createpolicy.fractional.L2::evict_last.b64 %d0, 0.0;", "fraction 0.0 is not between 0 and 1"),
     (
