@@ -12,7 +12,7 @@ from warpsmith.simulator.check.deadlock import report_deadlock, report_livelock
 from warpsmith.simulator.check.held import bystander
 from warpsmith.simulator.check.leftover import check_row_end
 from warpsmith.simulator.check.races import LATEST
-from warpsmith.simulator.check.registers import RegisterWatch
+from warpsmith.simulator.check.watches import register_watch
 from warpsmith.simulator.cohort import Cohort, merge, narrow, next_trail, program_time
 from warpsmith.simulator.ending import Endings
 from warpsmith.simulator.ordering import reorder
@@ -79,7 +79,7 @@ class Engine:
         self.steps = 0
         self.polled = -1
         self.endings = Endings(self)
-        self.watch = RegisterWatch.of(machine, machine.program)
+        self.watch = register_watch(machine)
         self.spins = SpinWatch(self)
         machine.cancel = self.cancel
 

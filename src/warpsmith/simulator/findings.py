@@ -31,7 +31,8 @@ class FindingLog:
     def __init__(self, schedule: str) -> None:
         self.schedule = schedule
         self.list: list[Finding] = []
-        self.seen: set[tuple[str, Any]] = set()
+        self.seen: dict[tuple[str, Any], int] = {}
+        """(kind, place) -> where its finding stands in the list."""
         self.stop = False
         """The launch ends: what follows would be meaningless."""
 
@@ -64,18 +65,26 @@ class FindingLog:
         *,
         stop: bool = False,
     ) -> None:
-        """Add a finding unless one of its kind is known at that place."""
+        """Add a finding unless one of its kind is known at that place; an error takes the place of what is none."""
         self.stop = self.stop or stop
         key = (kind, where if where is not None else message)
-        if key in self.seen or len(self.list) >= LIMIT:
+        old = self.seen.get(key)
+        if (old is None and len(self.list) >= LIMIT) or (old is not None and not self._worse(severity, old)):
             return
-        self.seen.add(key)
-        repair = repair or KINDS[kind].repair
-        self.list.append(Finding(kind, severity, message, where, threads, related, repair, self.schedule))
+        found = Finding(kind, severity, message, where, threads, related, repair or KINDS[kind].repair, self.schedule)
+        if old is None:
+            self.seen[key] = len(self.list)
+            self.list.append(found)
+        else:
+            self.list[old] = found
 
-    def known(self, kind: str, where: Place | None) -> bool:
-        """Say whether a finding of this kind stands at this place already."""
-        return (kind, where) in self.seen
+    def _worse(self, severity: Severity, at: int) -> bool:
+        return severity == "error" and self.list[at].severity != "error"
+
+    def known(self, kind: str, where: Place | None, severity: Severity = "error") -> bool:
+        """Say whether a finding of this kind, as severe, stands at this place already."""
+        at = self.seen.get((kind, where))
+        return at is not None and not self._worse(severity, at)
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -82,6 +82,8 @@ class MBarrier:
     """(instruction, its line) -> the (row, warp) that have ever arrived by it or issued copies that signal this barrier."""
     maker: tuple[int, int, int] | None = None
     """Row and thread that initialised it, and when (`check.clocks`)."""
+    published: int = 0
+    """When that thread executed `fence.mbarrier_init` behind it; 0: not yet."""
     known_to: set[tuple[int, int]] = field(default_factory=set)
     """(row, warp) whose threads are known to come after its initialisation."""
     known_by: set[tuple[tuple[int, int, int, int], bytes]] = field(default_factory=set)
@@ -90,8 +92,12 @@ class MBarrier:
     """Its column in the vector clocks (`check.columns`)."""
     telling: Message | None = None
     """What arrivals have released in the phase in progress (`check.order`)."""
+    telling_far: Message | None = None
+    """What arrivals of other CTAs have released in it besides, to waits at the scope of the cluster."""
     tells: Message | None = None
     """What the completed phases tell whoever has waited for one."""
+    tells_far: Message | None = None
+    """What they tell besides those who have waited at the scope of the cluster."""
     born: int = 0
     """Epoch of its CTA (`check.peers`) in which it was initialised."""
 

@@ -2,9 +2,11 @@
 
 Time is one counter for the launch; it moves with every release, so that what a thread does after a release has a later
 time than what it released. A vector has a *column* for every thread of a CTA, and for everything else that writes memory
-there (see `check.columns`): the time up to which the holder knows what that column has done. Vectors have up to four
-planes: `KNOWN`; `OBSERVED`, what relaxed reads have shown besides, which a fence turns into knowledge; and from `PROXIED`
-on, what the asynchronous proxy may rely on: one plane, or two where fences of shared and of global memory differ.
+there (see `check.columns`): the time up to which the holder knows what that column has done. Vectors have up to five
+planes: `KNOWN`; `OBSERVED`, what relaxed reads have shown besides, which a fence turns into knowledge; `EXECUTED`, where a
+program needs it, what has been executed before, whether or not its memory is ordered: what tensor memory goes by (9.7.18.6.3);
+and from `proxied` on, what the asynchronous proxy may rely on: one plane, or two where fences of shared and of global memory
+differ.
 
 Threads that know the same share a vector: `base` names its slot. Threads that learn something move to another slot
 together. What a thread has done itself it always knows, so a slot does not say it.
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
     Vector = NDArray[np.uint32]
 
-__all__ = ["KNOWN", "OBSERVED", "PROXIED", "Clocks", "Message"]
+__all__ = ["EXECUTED", "KNOWN", "OBSERVED", "Clocks", "Message"]
 
-KNOWN, OBSERVED, PROXIED = 0, 1, 2
+KNOWN, OBSERVED, EXECUTED = 0, 1, 2
 
 
 @final
@@ -48,30 +50,17 @@ class Message:
             out[row] = vector if mine is None or mine is vector else np.maximum(mine, vector)
         return Message(out)
 
-    def observed(self) -> Message:
-        """Return it as what a relaxed read shows: `OBSERVED`, and nothing known."""
-        out: dict[int, Vector] = {}
-        for row, vector in self.vectors.items():
-            out[row] = np.zeros_like(vector)
-            out[row][OBSERVED] = vector[KNOWN]
-        return Message(out)
-
-    def with_column(self, row: int, column: int, time: int) -> Message:
-        """Return a message that also knows what a column of a row has done up to `time`."""
-        out = dict(self.vectors)
-        vector = out[row].copy()
-        known = vector[:PROXIED, column]
-        np.maximum(known, np.uint32(time), out=known)
-        out[row] = vector
-        return Message(out)
-
 
 @final
 class Clocks:
     """The knowledge of all resident threads: `rows` CTAs of `threads` (whole warps), `columns` in all per CTA."""
 
-    def __init__(self, rows: int, threads: int, columns: int, planes: int) -> None:
+    def __init__(self, rows: int, threads: int, columns: int, planes: int, proxied: int) -> None:
         self.rows, self.threads, self.columns, self.planes = rows, threads, columns, planes
+        self.proxied = proxied
+        """First plane of the asynchronous proxy, which may not be there."""
+        self.executed = EXECUTED if proxied > EXECUTED else KNOWN
+        """The plane of what has been executed; the known one where a program does not tell them apart."""
         self.warps = threads // 32
         self.now = 1
         self._dynamic = rows * (1 + self.warps)
@@ -84,8 +73,8 @@ class Clocks:
         """Time at which the CTA of a row began."""
         self.floor = np.zeros(rows, np.int64)
         """Time of the last barrier of all threads of a row: what threads did until then, every thread there knows."""
-        self.fenced = np.zeros((max(planes - PROXIED, 0), rows, threads), np.uint32)
-        """For each plane from `PROXIED` on: time up to which a thread has fenced its own accesses to that memory."""
+        self.fenced = np.zeros((max(planes - proxied, 0), rows, threads), np.uint32)
+        """For each plane from `proxied` on: time up to which a thread has fenced its own accesses to that memory."""
         self._free: list[int] = []
 
     def begin(self, row: int) -> None:
@@ -103,20 +92,26 @@ class Clocks:
     def release(self, row: int, lanes: Mask) -> Message:
         """Return what threads `lanes` `[threads]` of a row know and have done, and let time move on."""
         vector = self._joined(row, lanes)
-        vector[:PROXIED, : self.threads][:, lanes] = self.now
-        if self.planes > PROXIED:
-            own = vector[PROXIED:, : self.threads]
+        vector[: self.proxied, : self.threads][:, lanes] = self.now
+        if self.planes > self.proxied:
+            own = vector[self.proxied :, : self.threads]
             own[:, lanes] = np.maximum(own[:, lanes], self.fenced[:, row][:, lanes])
         self.now += 1
         return Message({**self._others(row, lanes), row: vector})
 
     def snapshot(self, row: int, thread: int, time: int) -> Message:
-        """Return what a thread knows, and of its own what it had done at `time` (that of its last fence)."""
+        """Return what a thread knows, and of its own what it had done at `time` (that of its last fence).
+
+        What it has executed by now it tells in any case, and time moves on if that is kept apart.
+        """
         slot = int(self.base[row, thread])
         vector = self.known[slot].copy()
-        vector[:PROXIED, thread] = time
-        if self.planes > PROXIED:
-            vector[PROXIED:, thread] = np.minimum(time, self.fenced[:, row, thread])
+        vector[: self.proxied, thread] = time
+        if self.executed != KNOWN:
+            vector[self.executed, thread] = self.now
+            self.now += 1
+        if self.planes > self.proxied:
+            vector[self.proxied :, thread] = np.minimum(time, self.fenced[:, row, thread])
         return Message({**self.foreign.get(slot, {}), row: vector})
 
     def acquire(self, row: int, lanes: Mask, message: Message) -> None:
@@ -140,10 +135,40 @@ class Clocks:
             if others:
                 self._learn(target, others)
 
-    def proxy_fence(self, row: int, lanes: Mask, planes: Iterable[int] = (PROXIED,)) -> None:
+    def nothing(self) -> Vector:
+        """Return a vector that knows nothing."""
+        return np.zeros((self.planes, self.columns), np.uint32)
+
+    def with_column(self, message: Message, row: int, column: int, time: int) -> Message:
+        """Return a message that also knows what a column of a row has done up to `time`."""
+        vector = message.vectors[row].copy()
+        known = vector[: self.proxied, column]
+        np.maximum(known, np.uint32(time), out=known)
+        return Message({**message.vectors, row: vector})
+
+    def observed(self, message: Message) -> Message:
+        """Return a message as what a relaxed read shows: `OBSERVED` and executed, and nothing known."""
+        out: dict[int, Vector] = {}
+        for row, vector in message.vectors.items():
+            out[row] = np.zeros_like(vector)
+            out[row][OBSERVED] = vector[KNOWN]
+            if self.executed != KNOWN:
+                out[row][self.executed] = vector[self.executed]
+        return Message(out)
+
+    def in_execution(self, message: Message) -> Message | None:
+        """Return what of a message is order of execution alone; None where that is not kept apart."""
+        if self.executed == KNOWN:
+            return None
+        out = {row: np.zeros_like(vector) for row, vector in message.vectors.items()}
+        for row, vector in message.vectors.items():
+            out[row][self.executed] = vector[self.executed]
+        return Message(out)
+
+    def proxy_fence(self, row: int, lanes: Mask, planes: Iterable[int]) -> None:
         """Let the asynchronous proxy rely on all that threads of a row know and have done (`fence.proxy.async`)."""
         for plane in planes:
-            self.fenced[plane - PROXIED, row][lanes] = self.now
+            self.fenced[plane - self.proxied, row][lanes] = self.now
             self._raise(row, lanes, KNOWN, plane)
         self.now += 1
 
@@ -180,9 +205,9 @@ class Clocks:
                     self.foreign.pop(slot, None)
                 if others:
                     self.foreign[row] = others
-        vectors[:, :PROXIED, : self.threads] = self.now
-        if self.planes > PROXIED:
-            own = vectors[:, PROXIED:, : self.threads]
+        vectors[:, : self.proxied, : self.threads] = self.now
+        if self.planes > self.proxied:
+            own = vectors[:, self.proxied :, : self.threads]
             np.maximum(own, self.fenced[:, rows].swapaxes(0, 1), out=own)
         self.known[rows] = vectors
         self.base[rows] = rows[:, None]
@@ -219,10 +244,10 @@ class Clocks:
                 if others:
                     self.foreign[slot] = others
         each = np.arange(rows.size)[:, None]
-        for plane in range(min(self.planes, PROXIED)):
+        for plane in range(min(self.planes, self.proxied)):
             vectors[each, plane, threads] = self.now
-        for plane in range(PROXIED, self.planes):
-            fenced = self.fenced[plane - PROXIED][rows[:, None], threads]
+        for plane in range(self.proxied, self.planes):
+            fenced = self.fenced[plane - self.proxied][rows[:, None], threads]
             vectors[each, plane, threads] = np.maximum(vectors[each, plane, threads], fenced)
         self.known[slots] = vectors
         self.base[rows[:, None], threads] = slots[:, None]
@@ -242,14 +267,15 @@ class Clocks:
         for i in np.flatnonzero(new.any(axis=1) & (base != base[:, :1]).any(axis=1)).tolist():
             mine = np.zeros(self.threads, np.bool_)
             mine[threads[i]] = True
-            vector = np.zeros((self.planes, self.columns), np.uint32)
-            vector[:PROXIED, columns[i]] = times[i]
+            vector = self.nothing()
+            vector[: self.proxied, columns[i]] = times[i]
             self.acquire(int(rows[i]), mine, Message({int(rows[i]): vector}))
         plain = np.flatnonzero(new.any(axis=1) & (base == base[:, :1]).all(axis=1))
         slots = self.rows + rows[plain] * self.warps + warps[plain]
         vectors = self.known[base[plain, 0]]
-        for plane in range(min(self.planes, PROXIED)):
-            vectors[np.arange(plain.size), plane, columns[plain]] = times[plain]
+        for plane in range(min(self.planes, self.proxied)):
+            before = vectors[np.arange(plain.size), plane, columns[plain]]
+            vectors[np.arange(plain.size), plane, columns[plain]] = np.maximum(before, times[plain])
         if self.foreign:
             for slot, old in zip(slots.tolist(), base[plain, 0].tolist(), strict=True):
                 if old in self.foreign:
@@ -269,8 +295,8 @@ class Clocks:
         same = other_rows == rows
         plane = min(plane, self.planes - 1)
         mine = times > self.birth[rows]
-        if plane >= PROXIED:
-            mine &= self.fenced[plane - PROXIED, rows, np.minimum(threads, self.threads - 1)] >= times
+        if plane >= self.proxied:
+            mine &= self.fenced[plane - self.proxied, rows, np.minimum(threads, self.threads - 1)] >= times
         out = same & (((columns == threads) & mine) | (self.known[slots, plane, columns] >= times))
         if not self.foreign:
             return out

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 
 from warpsmith.base.findings import Related
-from warpsmith.simulator.check.clocks import Message
+from warpsmith.simulator.check.clocks import KNOWN, OBSERVED, Message
 from warpsmith.simulator.check.columns import ORDINAL
 from warpsmith.simulator.units import units_of
 
@@ -28,17 +28,28 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-__all__ = ["Order"]
+__all__ = ["Order", "Telling"]
 
 _FENCES = ("acq_rel", "sc", "acquire", "release")
 
 
 class _Told(NamedTuple):
-    """What a location of memory tells: the message, and the scope (1 CTA, 2 cluster, 3 GPU) and row it was released at."""
+    """What a location of memory tells: the message, and the scope (1 CTA, 2 cluster, 3 GPU) and row it was released at.
+
+    `reach` is the scope of the write itself, within which the write comes before a read of it, whatever has been released.
+    """
 
     message: Message
     scope: int
     row: int
+    reach: int
+
+
+class Telling(NamedTuple):
+    """What an arrival at an mbarrier tells waits of any scope, and besides those of the cluster's scope."""
+
+    near: Message | None
+    far: Message | None = None
 
 
 @final
@@ -116,11 +127,12 @@ class Order:
         if whole:
             self.clocks.everyone(np.array(whole))
 
-    def cluster_arrive(self, x: Lanes, lanes: Mask) -> None:
-        """Note arrivals at the cluster barrier (`.release`)."""
+    def cluster_arrive(self, x: Lanes, lanes: Mask, *, relaxed: bool) -> None:
+        """Note arrivals at the cluster barrier; relaxed ones release what a fence has covered (8.8)."""
         for row, mine in self._rows(x, lanes):
             first = int(self.machine.cluster_first[row])
-            self.cluster[first] = self.clocks.release(row, mine).joined(self.cluster.get(first))
+            for told in self._relaxed(row, mine, 2) if relaxed else [self.clocks.release(row, mine)]:
+                self.cluster[first] = told.joined(self.cluster.get(first))
 
     def cluster_complete(self, first: int) -> None:
         """Note that a phase of a cluster barrier has completed."""
@@ -160,10 +172,12 @@ class Order:
             warps = {(row, w) for w in np.unique(threads // 32).tolist()} - barrier.known_to
             if not warps:
                 continue
-            same = np.full(threads.size, row)
-            known = self.clocks.ordered(
-                same, threads, np.full(threads.size, maker_row), np.full(threads.size, maker), np.full(threads.size, time)
+            mine, its, thread, when, fence = (
+                np.full(threads.size, n) for n in (row, maker_row, maker, time, barrier.published)
             )
+            known = self.clocks.ordered(mine, threads, its, thread, when)
+            if barrier.published:
+                known |= self.clocks.ordered(mine, threads, its, thread, fence, self.clocks.executed)
             barrier.known_to |= warps
             if known.all():
                 continue
@@ -177,12 +191,53 @@ class Order:
                 repair="Let all users pass a barrier (bar.sync, or that of the cluster) after mbarrier.init.",
             )
 
-    def tell(self, barrier: MBarrier, message: Message | None) -> None:
-        """Add what an arrival releases to the phase in progress."""
-        if message is not None:
-            barrier.telling = message.joined(barrier.telling)
+    def arrival(self, x: Lanes, barrier: MBarrier, lanes: Mask, *, relaxed: bool, wide: bool) -> Telling:
+        """Return what arrivals of lanes tell; `wide`: at the scope of the cluster, else of the CTA.
 
-    def copies_told(self, x: Lanes, lanes: Mask) -> Message | None:
+        Threads of another CTA than the barrier's and those who wait there synchronise where both scopes are the cluster's
+        (8.5); else the arrival comes before the wait, and no memory is ordered.
+        """
+        near: Message | None = None
+        far: Message | None = None
+        for row, mine in self._rows(x, lanes):
+            away = row != barrier.row
+            for told in self._relaxed(row, mine, 1 + away) if relaxed else [self.clocks.release(row, mine)]:
+                here = self.clocks.in_execution(told) if away else told
+                near = near if here is None else here.joined(near)
+                far = told.joined(far) if away and wide else far
+        return Telling(near, far)
+
+    def _relaxed(self, row: int, lanes: Mask, scope: int) -> list[Message]:
+        """Return what a relaxed arrival of threads `[threads]` of a row tells: that it comes later, and what fences covered."""
+        executed = self.clocks.in_execution(self.clocks.release(row, lanes))
+        out = [] if executed is None else [executed]
+        fenced = lanes & (self.fences[row] > 0) & (self.fence_scope[row] >= scope)
+        return out + [self.clocks.snapshot(row, t, int(self.fences[row, t])) for t in np.flatnonzero(fenced).tolist()]
+
+    def _publish(self, x: Lanes) -> None:
+        """Note `fence.mbarrier_init`: it orders what its threads have initialised, and nothing else (9.7.15.4).
+
+        Whoever executes behind it knows of those barriers, be what lies between relaxed.
+        """
+        active = x.active()
+        for barrier in units_of(self.machine).barriers.by_index.values():
+            if barrier.maker is None or barrier.published:
+                continue
+            c, t = barrier.maker[0] - x.c0, barrier.maker[1] - x.t0
+            if 0 <= c < active.shape[0] and 0 <= t < active.shape[1] and active[c, t]:
+                barrier.published = self.clocks.now
+        self.clocks.now += 1
+
+    def tell(self, barrier: MBarrier, told: Telling | None) -> None:
+        """Add what an arrival tells to the phase in progress."""
+        if told is None:
+            return
+        if told.near is not None:
+            barrier.telling = told.near.joined(barrier.telling)
+        if told.far is not None:
+            barrier.telling_far = told.far.joined(barrier.telling_far)
+
+    def copies_told(self, x: Lanes, lanes: Mask) -> Telling:
         """Return what `cp.async.mbarrier.arrive` will tell: the copies that the lanes have issued so far."""
         opened = units_of(self.machine).copies.open
         out: Message | None = None
@@ -191,24 +246,31 @@ class Order:
             last = ORDINAL + int(opened[row][mine].max()) + 1
             known = [(self.races.columns.group("cp.async", w), last) for w in warps]
             out = self.races.transit.message(row, known).joined(out)
-        return out
+        return Telling(out)
 
     def phase_complete(self, barrier: MBarrier) -> None:
         """A phase has completed: whoever waits for it learns of its arrivals, and of the copies that completed on it."""
         told = barrier.telling if barrier.tells is None else barrier.tells.joined(barrier.telling)
-        barrier.telling = None
-        clocks = self.clocks
+        if barrier.telling_far is not None:
+            barrier.tells_far = barrier.telling_far.joined(barrier.tells_far)
+        barrier.telling = barrier.telling_far = None
         if told is None or barrier.row not in told.vectors:
-            empty = np.zeros((clocks.planes, clocks.columns), np.uint32)
-            told = Message({**(told.vectors if told is not None else {}), barrier.row: empty})
-        barrier.tells = told.with_column(barrier.row, barrier.column, ORDINAL + barrier.phase)
+            told = Message({**(told.vectors if told is not None else {}), barrier.row: self.clocks.nothing()})
+        barrier.tells = self.clocks.with_column(told, barrier.row, barrier.column, ORDINAL + barrier.phase)
 
-    def observe(self, x: Lanes, barrier: MBarrier, lanes: Mask) -> None:
-        """Tell lanes that have waited for a phase what it tells."""
-        if barrier.tells is None:
+    def observe(self, x: Lanes, barrier: MBarrier, lanes: Mask, *, relaxed: bool, wide: bool) -> None:
+        """Tell lanes that have waited for a phase what it tells; `wide`: at the scope of the cluster."""
+        told = barrier.tells
+        if told is None:
             return
+        if wide:
+            told = told.joined(barrier.tells_far)
+        if relaxed:
+            if self.clocks.planes <= OBSERVED:
+                return
+            told, self.observing = self.clocks.observed(told), True
         for row, mine in self._rows(x, lanes):
-            self.clocks.acquire(row, mine, barrier.tells)
+            self.clocks.acquire(row, mine, told)
 
     # --- fences and strong accesses -----------------------------------------------------------------------------------
 
@@ -220,6 +282,8 @@ class Order:
                 for row, mine in self._rows(x, x.active()):
                     self.clocks.proxy_fence(row, mine, planes)
             return
+        if words[1] == "mbarrier_init":
+            self._publish(x)
         if words[0] != "membar" and words[1] not in _FENCES:
             return
         scope = 1 if "cta" in words else 2 if "cluster" in words else 3
@@ -235,10 +299,11 @@ class Order:
         """Acquire or observe what a location told, where the scopes of both sides include each other's thread."""
         size = self.machine.cluster_size
         need = 1 if row == told.row else 2 if row // size == told.row // size else 3
-        if min(site.strength, told.scope) < need:
-            return
-        self.observing |= not site.acquires
-        self.clocks.acquire(row, lanes, told.message if site.acquires else told.message.observed())
+        if min(site.strength, told.scope) >= need:
+            self.observing |= not site.acquires
+            self.clocks.acquire(row, lanes, told.message if site.acquires else self.clocks.observed(told.message))
+        elif min(site.strength, told.reach) >= need and (executed := self.clocks.in_execution(told.message)) is not None:
+            self.clocks.acquire(row, lanes, executed)
 
     def loaded(self, x: Lanes, space: Space, index: NDArray[np.int64], lanes: Mask, site: Site) -> None:
         """Note strong reads at flat indices `[…, C, T]`: they learn what the values tell, at once or at the next fence."""
@@ -258,7 +323,8 @@ class Order:
     def stored(self, x: Lanes, space: Space, index: NDArray[np.int64], lanes: Mask, site: Site) -> None:
         """Note strong writes: their values tell what the thread released, itself or by an earlier fence."""
         window = (slice(x.c0, x.c1), slice(x.t0, x.t1))
-        telling = lanes if site.releases else lanes & (self.fences[window] > 0)
+        everyone = site.releases or self.clocks.executed != KNOWN
+        telling = lanes if everyone else lanes & (self.fences[window] > 0)
         if site.operation.opcode in ("atom", "red"):
             self._exchanged(x, space, index, lanes, telling, site)
             return
@@ -291,13 +357,13 @@ class Order:
     def store_issued(self, x: Lanes, lanes: Mask, row: int, column: int, ordinal: int) -> Message:
         """Return what an asynchronous release store of one lane will tell: what its thread knows now, and itself (8.8)."""
         ((_, mine),) = self._rows(x, lanes)
-        return self.clocks.release(row, mine).with_column(row, column, ordinal)
+        return self.clocks.with_column(self.clocks.release(row, mine), row, column, ordinal)
 
     def store_completed(self, space: Space, index: int, message: Message, row: int, *, reduces: bool) -> None:
         """An asynchronous release store (at the scope of the GPU) has completed: the place tells what its thread released."""
         key = (space.name, index)
         before = self.places.get(key) if reduces else None
-        self.places[key] = _Told(message if before is None else message.joined(before.message), 3, row)
+        self.places[key] = _Told(message if before is None else message.joined(before.message), 3, row, 3)
 
     def _tell_place(self, key: tuple[str, int], row: int, thread: int, site: Site, before: _Told | None) -> None:
         if site.releases:
@@ -305,6 +371,9 @@ class Order:
         else:
             time, scope = int(self.fences[row, thread]), int(self.fence_scope[row, thread])
         message = self.clocks.snapshot(row, thread, time)
+        if time == 0:  # nothing released
+            message = self.clocks.in_execution(message) or Message({})
+        reach = site.strength
         if before is not None:
-            message, scope = message.joined(before.message), max(scope, before.scope)
-        self.places[key] = _Told(message, scope, row)
+            message, scope, reach = message.joined(before.message), max(scope, before.scope), max(reach, before.reach)
+        self.places[key] = _Told(message, scope, row, reach)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from warpsmith.simulator.check.clocks import PROXIED
+from warpsmith.simulator.check.clocks import EXECUTED
+from warpsmith.simulator.check.sites import executes_apart, operations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from warpsmith.simulator.program import Program
 
 __all__ = ["ProxyPlanes"]
 
@@ -22,14 +23,18 @@ _BOTH = frozenset(("shared", "global"))
 class ProxyPlanes:
     """The planes of the clocks that hold what the asynchronous proxy may rely on, by kind of memory."""
 
-    def __init__(self, mnemonics: Iterable[str]) -> None:
-        kinds = {c for m in mnemonics if (c := _covered(m))}
-        self.count = PROXIED + len(kinds if len(kinds) < 2 else _BOTH) if kinds else 0
-        """Planes of the clocks; 0: no fence asks for any."""
+    def __init__(self, program: Program, *, clusters: bool) -> None:
+        kinds = {c for op in operations_of(program) if (c := _covered(op.text))}
+        apart = executes_apart(program, clusters=clusters)
+        self.first = first = EXECUTED + apart
+        """The first of them: behind that of what is executed, if the program has one."""
+        proxied = len(kinds if len(kinds) < 2 else _BOTH)
+        self.count = first + proxied if proxied or apart else 0
+        """Planes of the clocks in all; 0: nothing here asks for any."""
         planes: dict[str, int | None] = {"shared": None, "global": None}
         for name in planes:
             if any(name in c for c in kinds):
-                planes[name] = PROXIED + (len(kinds) > 1 and name == "global")
+                planes[name] = first + (len(kinds) > 1 and name == "global")
         self.of = planes
         """By name of the space: its plane, None where no fence covers it."""
 

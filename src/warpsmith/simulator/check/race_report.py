@@ -13,6 +13,7 @@ from warpsmith.simulator.memory import GLOBAL_BASE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from warpsmith.base.findings import Severity
     from warpsmith.simulator.check.entries import Entries
     from warpsmith.simulator.check.races import RaceWatch
     from warpsmith.simulator.check.shadow import Shadow
@@ -22,7 +23,19 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-__all__ = ["KINDS", "REPAIR", "Accesses", "Pairs", "lanes_of", "report", "report_together"]
+__all__ = [
+    "APART",
+    "KINDS",
+    "REPAIR",
+    "WIDEN",
+    "Accesses",
+    "Pairs",
+    "equal_bytes",
+    "lanes_of",
+    "report",
+    "report_together",
+    "severity_of",
+]
 
 KINDS = {"shared": "shared-race", "global": "global-race"}
 REPAIR = {
@@ -53,9 +66,21 @@ class Pairs(NamedTuple):
     entries: Entries
 
 
+APART = "; it runs later, but nothing orders their memory: a side of what is between is .relaxed, or its scope too narrow"
+"""What is said of accesses that are ordered in execution only (`clocks.EXECUTED`)."""
+WIDEN = "Arrive with .release and wait with .acquire, at scope .cluster between CTAs (the default is .cta)."
+
+
+def severity_of(space: str, *, overwrites: bool, apart: bool) -> Severity:
+    """Return how severe a race is: reads of shared memory are over when their threads arrive, as kernels that ship rely on."""
+    return "portability" if apart and overwrites and space == "shared" else "error"
+
+
 def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Mask, operations: list[Operation] | None) -> None:
     """Report the first of the `bad` pairs; `operations` are those of the first axis, where the accesses have one."""
     shadow, site, verb = accesses.shadow, accesses.site, accesses.verb
+    apart = races.executed(pairs.rows, pairs.threads, pairs.entries)
+    bad = bad & ~apart if (bad & ~apart).any() else bad
     i = int(np.flatnonzero(bad)[0])
     place = tuple(int(w[i]) for w in pairs.where)
     if operations is not None:
@@ -67,7 +92,9 @@ def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Ma
     kind = KINDS[shadow.space.name]
     if asynchronous:
         kind = "async-read-before-complete" if verb == "reads" else "async-overwrite"
-    if races.machine.findings.known(kind, x.place):
+    behind = bool(apart[i])
+    severity = severity_of(shadow.space.name, overwrites=verb == "overwrites", apart=behind)
+    if races.machine.findings.known(kind, x.place, severity):
         return
     other, who = races.party(item)
     text = f"{site.text} {'reads' if verb == 'reads' else 'writes'} "
@@ -79,12 +106,14 @@ def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Ma
         text += f" before its thread can know that {by} has {did} it"
         repair = columns.mend((item >> AGENT & (AGENTS - 1)) % columns.count)
     else:
-        text += f", which {who} has {did}; nothing orders the two"
+        text += f", which {who} has {did}{'' if behind else '; nothing orders the two'}"
+    if behind:
+        text, repair = text + APART, WIDEN
     related: list[Related] = []
     if other is not None:
         related.append(Related(f"{other.short if asynchronous else other.text} by {who}", other.operation.place))
     lanes = lanes_of(x, pairs.where, accesses.at.ndim - 2, bad)
-    x.finding(kind, text, lanes=lanes, related=related, repair=repair)
+    x.finding(kind, text, lanes=lanes, severity=severity, related=related, repair=repair)
 
 
 def _address_in(shadow: Shadow, index: int) -> str:
@@ -120,3 +149,9 @@ def report_together(x: Lanes, accesses: Accesses, lanes: Mask, values: NDArray[A
         "at once, and nothing orders them"
     )
     x.finding(KINDS[shadow.space.name], text, lanes=bad, repair=REPAIR[shadow.space.name])
+
+
+def equal_bytes(a: NDArray[Any], b: NDArray[Any]) -> Mask:
+    """Say which items have the same bytes."""
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    return (a[..., None].view(np.uint8) == b[..., None].view(np.uint8)).all(axis=-1)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from warpsmith.simulator.check.clocks import KNOWN, OBSERVED, Clocks
+from warpsmith.simulator.check.clocks import EXECUTED, KNOWN, OBSERVED, Clocks
 from warpsmith.simulator.check.columns import ORDINAL
 from warpsmith.simulator.check.entries import AGENT, AGENTS, STRENGTH, TIME, agents_of, entry, times_of
 from warpsmith.simulator.check.lane_reads import LaneReads
 from warpsmith.simulator.check.proxies import ProxyPlanes
-from warpsmith.simulator.check.race_report import Accesses, Pairs, lanes_of, report, report_together
+from warpsmith.simulator.check.race_report import Accesses, Pairs, equal_bytes, lanes_of, report, report_together
 from warpsmith.simulator.check.read_groups import GroupedLoads, grouped
 from warpsmith.simulator.check.shadow import Shadow, note_last_two
 from warpsmith.simulator.check.sites import (
@@ -63,10 +63,10 @@ class RaceWatch:
     def __init__(self, machine: Machine, program: Program) -> None:
         self.machine = machine
         self.columns = columns_of(machine.threads, program)
-        self.through_memory = orders_through_memory(program)
-        self.proxies = ProxyPlanes(op.text for op in operations_of(program))
-        planes = self.proxies.count or 1 + self.through_memory
-        self.clocks = Clocks(machine.rows, machine.threads, self.columns.count, planes)
+        self.proxies = proxies = ProxyPlanes(program, clusters=machine.cluster_size > 1)
+        self.through_memory = orders_through_memory(program) or proxies.first > EXECUTED
+        planes = max(proxies.count, 1 + self.through_memory)
+        self.clocks = Clocks(machine.rows, machine.threads, self.columns.count, planes, proxies.first)
         self.sites = Sites()
         self.places = machine.threads // 32
         """Places for the reads of warps of a CTA in a cell of shared memory; fewer than warps where memory is short."""
@@ -310,7 +310,7 @@ class RaceWatch:
         if storing is not None:
             at, n, values = storing
             now = at.space.read(at.index, n)
-            kept = np.broadcast_to(_equal(now, np.broadcast_to(values, now.shape)), x.shape)
+            kept = np.broadcast_to(equal_bytes(now, np.broadcast_to(values, now.shape)), x.shape)
             same = kept & lanes_of(x, where, axis, bad)
             bad &= ~kept[where[axis], where[axis + 1]]
             if not bad.any():
@@ -339,10 +339,15 @@ class RaceWatch:
         agents, times = agents_of(pairs.entries), times_of(pairs.entries)
         other_rows, columns = np.divmod(agents, self.columns.count)
         plane = OBSERVED if strength else KNOWN
-        bad = ~self.clocks.ordered(pairs.rows, pairs.threads, other_rows, columns, times, plane)
-        if strength and bad.any():
-            bad &= ~self.morally_strong(pairs.rows, other_rows, pairs.entries, strength)
-        return bad
+        known = self.clocks.ordered(pairs.rows, pairs.threads, other_rows, columns, times, plane)
+        return ~known & ~self.morally_strong(pairs.rows, other_rows, pairs.entries, strength) if strength else ~known
+
+    def executed(self, rows: NDArray[np.int64], threads: NDArray[np.int64], entries: Entries) -> Mask:
+        """Say which entries threads (row, number) come behind in execution, of those that they do not know of."""
+        if self.clocks.executed == KNOWN:
+            return np.zeros(rows.shape, np.bool_)
+        other_rows, columns = np.divmod(agents_of(entries), self.columns.count)
+        return self.clocks.ordered(rows, threads, other_rows, columns, times_of(entries), self.clocks.executed)
 
     def _read_together(self, pairs: Pairs) -> Mask:
         """Say which pairs are a read that the writer's warp has made as one."""
@@ -392,9 +397,3 @@ class RaceWatch:
                 self._bounds[:] = 1
             self._bounds_at = self.clocks.now
         return self._bounds[x.c0 : x.c1]
-
-
-def _equal(a: NDArray[Any], b: NDArray[Any]) -> Mask:
-    """Say which items have the same bytes."""
-    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
-    return (a[..., None].view(np.uint8) == b[..., None].view(np.uint8)).all(axis=-1)

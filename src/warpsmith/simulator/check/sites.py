@@ -21,6 +21,7 @@ __all__ = [
     "Sites",
     "cell_size",
     "columns_of",
+    "executes_apart",
     "is_strong",
     "is_strong_write",
     "operations_of",
@@ -76,6 +77,28 @@ def orders_through_memory(program: Program) -> bool:
         if words[0] in ("ld", "st", "atom", "red") and not _ORDERED.isdisjoint(words):
             return True
     return False
+
+
+def executes_apart(program: Program, *, clusters: bool) -> bool:
+    """Say whether a program may order what is executed without ordering memory (`clusters`: of several CTAs).
+
+    By relaxed arrivals and waits; by arrivals from other CTAs, whose scope may be too narrow; and, where that matters to tensor
+    memory, by strong accesses.
+    """
+    tensor = strong = False
+    for op in operations_of(program):
+        words = op.text.split(".")
+        if op.opcode == "mbarrier" and ("arrive" in words or "arrive_drop" in words):
+            shared = next((w for w in words if w.startswith("shared")), "shared::cluster")
+            if "relaxed" in words or (clusters and shared == "shared::cluster"):
+                return True
+        if "relaxed" in words and (
+            words[:3] == ["barrier", "cluster", "arrive"] or not {"test_wait", "try_wait"}.isdisjoint(words)
+        ):
+            return True
+        tensor |= op.opcode == "tcgen05"
+        strong |= is_strong(op)
+    return tensor and strong
 
 
 def release_stores(program: Program) -> list[Operation]:

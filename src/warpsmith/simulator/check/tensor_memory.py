@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 
 from warpsmith.base.findings import Related
-from warpsmith.simulator.check.early_use import early_uses
 from warpsmith.simulator.check.tensor_order import TensorOrder
-from warpsmith.simulator.findings import threads_text, warps_text
+from warpsmith.simulator.findings import warps_text
 from warpsmith.simulator.tensor_memory import COLUMNS, Cells, TensorMemory, tensor_memory_of
 from warpsmith.simulator.tensor_shapes import SHAPES, fragment
 
@@ -52,7 +51,6 @@ class TensorCheck:
         """Bit w: warp w has loads (stores) there that no wait has covered."""
         self.sites: dict[tuple[int, int, bool], tuple[str, Place | None]] = {}
         """(row, warp, stores) -> its last load or store."""
-        self.early = early_uses(machine.program)
         self.flights: list[_Flight] = []
         self.issuers: dict[int, dict[int, tuple[str, Place | None]]] = {}
         """Row -> thread -> the last operation it has issued that a commit could cover."""
@@ -145,17 +143,6 @@ class TensorCheck:
                 self._order(x, cells, row, warp, lanes)
                 self._view(self.reading, cells)[...] |= bit
             self.sites[row, warp, False] = (x.op.text, x.place)
-
-        if (use := self.early.get(id(x.op))) is not None:
-            self.machine.findings.report(
-                _WAIT,
-                f"`{use.text}` uses registers of `{x.op.text}` without tcgen05.wait::ld between them",
-                use.place,
-                threads_text(x, x.active()),
-                "portability",
-                (Related(f"`{x.op.text}` stands here", x.place),),
-                "Put tcgen05.wait::ld.sync.aligned between the load and the first use of its registers.",
-            )
 
     def store(self, x: Lanes, found: Any, form: Any, split: int) -> None:
         """Judge and note the stores of warps."""

@@ -4,10 +4,11 @@ Two accesses of different threads need a chain of synchronisation between them (
 `tcgen05.fence::before_thread_sync` behind the first and a `fence::after_thread_sync` before the second (else
 `missing-tcgen05-fence`). A commit is such a fence for the operations it covers. Whether the chain exists is asked of the
 clocks (`check.clocks`): the later thread must know the time of the earlier one's fence, and must have known it when it
-executed its own.
+executed its own. What counts is the order of execution: arrivals, waits and strong accesses may be relaxed (`clocks.EXECUTED`).
 
-A warp counts as one: what one of its lanes knows or has done is taken for all. Products and copies of one CTA or pair follow
-each other in hardware and are not judged against each other.
+A warp counts as one: what one of its lanes knows or has done is taken for all. Products and copies that one warp issues follow
+each other in hardware and are not judged against each other. Those of different warps need not be complete: the later must be
+issued behind the earlier, with both fences ("asynchronous tcgen05 instructions ordered across threads also form a pipeline").
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 from warpsmith.base.findings import Related
-from warpsmith.simulator.check.clocks import KNOWN
 from warpsmith.simulator.tensor_memory import COLUMNS
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ class _Access(NamedTuple):
     row: int
     warp: int
     time: int
-    """Of the clocks; of products and copies the number of the commit that covers them."""
+    """Of the clocks, when it was issued."""
+    commit: int
+    """Of products and copies the number of the commit that covers them."""
     column: int | None
     written: bool
     text: str
@@ -91,26 +93,27 @@ class TensorOrder:
                 continue
             threads = x.t0 + 32 * w + np.flatnonzero(active[c, 32 * w : 32 * w + 32])
             slots = np.unique(self.clocks.base[key[0], threads]).tolist()
-            vectors: dict[int, NDArray[np.uint32]] = {key[0]: self.clocks.known[slots, KNOWN].max(axis=0)}
+            vectors: dict[int, NDArray[np.uint32]] = {key[0]: self.clocks.known[slots, self.clocks.executed].max(axis=0)}
             for slot in slots:
                 for row, vector in self.clocks.foreign.get(slot, {}).items():
                     old = vectors.get(row)
-                    vectors[row] = vector[KNOWN].copy() if old is None else np.maximum(old, vector[KNOWN])
+                    executed = vector[self.clocks.executed]
+                    vectors[row] = executed.copy() if old is None else np.maximum(old, executed)
             self.seen[key] = _Seen(vectors)
         if before:
             self.clocks.now += 1
 
     def touched(self, x: Lanes, cells: Cells, who: tuple[int, int, int], lanes: Mask, threads: str, number: int | None) -> None:
         """Judge and note an access to cells by a thread `who` (row, thread, warp); `number`: of a product or copy."""
-        row, thread, warp = who
+        row, _, warp = who
         asynchronous = number is not None
         for other in self._before(cells):
-            if other.column is not None if asynchronous else (other.row, other.warp, other.column) == (row, warp, None):
+            alike = (other.column is not None) == asynchronous
+            if alike and (other.row, other.warp) == (row, warp):
                 continue
-            self._judge(x, cells, row, thread, warp, other, lanes)
+            self._judge(x, cells, who, other, lanes, pipelined=alike and asynchronous)
         column = self.races.columns.group("tcgen05", warp) if asynchronous else None
-        time = self.clocks.now if number is None else number
-        mine = _Access(row, warp, time, column, cells.written, x.op.text, x.place, threads)
+        mine = _Access(row, warp, self.clocks.now, number or 0, column, cells.written, x.op.text, x.place, threads)
         self.accesses.append(mine)
         last = self._last(cells.row)
         view = last[:, cells.low // 16 : -(-cells.high // 16), cells.first : cells.stop]
@@ -131,23 +134,24 @@ class TensorOrder:
                 yield found
 
     def _judge(
-        self, x: Lanes, cells: Cells, row: int, thread: int, warp: int, other: _Access, lanes: Mask
+        self, x: Lanes, cells: Cells, who: tuple[int, int, int], other: _Access, lanes: Mask, *, pipelined: bool
     ) -> None:  # fmt: skip
-        slot = int(self.clocks.base[row, thread])
-        mine = self.clocks.known[slot, KNOWN] if other.row == row else None
-        if other.row != row and (foreign := self.clocks.foreign.get(slot, {}).get(other.row)) is not None:
-            mine = foreign[KNOWN]
-        known = _time(mine, other)
+        """Report an access that is not ordered behind another; `pipelined`: it need not wait until the other is complete."""
+        row, thread, warp = who
+        mine = self._known(row, thread, other.row)
+        seen = self.seen.get((row, warp))
+        theirs = None if seen is None else seen.vectors.get(other.row)
+        by_commit = other.column is not None and not (pipelined and _commit_of(mine, other) < other.commit)
+        known, needed = (_commit_of(mine, other), other.commit) if by_commit else (_time_of(mine, other), other.time)
         verb = "writes" if cells.written else "reads"
         did = "has written" if other.written else "has read"
         what = f"`{x.op.text}` {verb} columns {cells.first} to {cells.stop - 1} of tensor memory, which `{other.text}` {did}"
         related = [Related(f"`{other.text}` by {other.threads}", other.place)]
-        if known < other.time:
+        if known < needed:
             repair = "Put a barrier between the two: of the CTA, or an mbarrier that a commit or the threads arrive at."
             x.finding(_ALIAS, f"{what}; nothing orders the two", lanes=lanes, related=related, repair=repair)
             return
-        needed = other.time
-        if other.column is None:
+        if not by_commit:
             times = self.fences.get((other.row, other.warp), [])
             at = bisect_left(times, other.time)
             if at == len(times) or times[at] > known:
@@ -156,17 +160,25 @@ class TensorOrder:
                 x.finding(_FENCE, text, lanes=lanes, severity="portability", related=related, repair=repair)
                 return
             needed = times[at]
-        seen = self.seen.get((row, warp))
-        if _time(None if seen is None else seen.vectors.get(other.row), other) < needed:
+        if (_commit_of if by_commit else _time_of)(theirs, other) < needed:
             text = f"{what}; no tcgen05.fence::after_thread_sync stands between the wait for the other and this access"
             repair = "Put tcgen05.fence::after_thread_sync behind the wait."
             x.finding(_FENCE, text, lanes=lanes, severity="portability", related=related, repair=repair)
 
+    def _known(self, row: int, thread: int, other: int) -> NDArray[np.uint32] | None:
+        """Return what a thread knows of the execution of a row."""
+        slot = int(self.clocks.base[row, thread])
+        if other == row:
+            return self.clocks.known[slot, self.clocks.executed]
+        foreign = self.clocks.foreign.get(slot, {}).get(other)
+        return None if foreign is None else foreign[self.clocks.executed]
 
-def _time(vector: NDArray[np.uint32] | None, other: _Access) -> int:
-    """Return the time up to which a vector knows who has made an access."""
-    if vector is None:
-        return 0
-    if other.column is not None:
-        return int(vector[other.column])
-    return int(vector[32 * other.warp : 32 * other.warp + 32].max())
+
+def _commit_of(vector: NDArray[np.uint32] | None, other: _Access) -> int:
+    """Return the commit up to which a vector knows of the products and copies of the warp that made an access."""
+    return 0 if vector is None or other.column is None else int(vector[other.column])
+
+
+def _time_of(vector: NDArray[np.uint32] | None, other: _Access) -> int:
+    """Return the time up to which a vector knows of the warp that made an access."""
+    return 0 if vector is None else int(vector[32 * other.warp : 32 * other.warp + 32].max())

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 from warpsmith.base.findings import Related
-from warpsmith.simulator.check.clocks import KNOWN, PROXIED, Message
+from warpsmith.simulator.check.clocks import KNOWN, Message
 from warpsmith.simulator.check.columns import ORDINAL
 from warpsmith.simulator.check.entries import STRENGTH, agents_of, entry, times_of
-from warpsmith.simulator.check.race_report import KINDS, REPAIR
+from warpsmith.simulator.check.race_report import APART, KINDS, REPAIR, WIDEN, severity_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from warpsmith.base.findings import Severity
     from warpsmith.simulator.access import Located
     from warpsmith.simulator.asynchronous import Extent
     from warpsmith.simulator.check.entries import Entries
@@ -116,9 +117,9 @@ class Transit:
 
     def message(self, row: int, known: Sequence[tuple[int, int]]) -> Message:
         """Return a message that tells of columns of a row alone."""
-        vector = np.zeros((self.clocks.planes, self.clocks.columns), np.uint32)
+        vector, plain = self.clocks.nothing(), self.clocks.proxied
         for column, time in known:
-            vector[:PROXIED, column] = np.maximum(vector[:PROXIED, column], time)
+            vector[:plain, column] = np.maximum(vector[:plain, column], time)
         return Message({row: vector})
 
     # --- copies of the bulk kind, products ----------------------------------------------------------------------------
@@ -209,7 +210,9 @@ class Transit:
             if strength:
                 known |= self.races.morally_strong(rows, other_rows, some, strength)
             if not known.all():
-                self._report(x, who, shadow, some[~known][0], verb, written=written)
+                apart = self.races.executed(rows, threads, some)
+                worst = ~known & ~apart if (~known & ~apart).any() else ~known
+                self._report(x, who, shadow, some[worst][0], verb, written=written, apart=bool(apart[worst][0]))
             if not written or not who.proxied or not generic.any():
                 continue
             fenced = ~generic
@@ -224,7 +227,9 @@ class Transit:
             )
             self._say(x, who, "missing-proxy-fence", text, other, name)
 
-    def _report(self, x: Lanes, who: Issuer, shadow: Shadow, item: np.uint64, verb: str, *, written: bool) -> None:
+    def _report(
+        self, x: Lanes, who: Issuer, shadow: Shadow, item: np.uint64, verb: str, *, written: bool, apart: bool
+    ) -> None:  # fmt: skip
         other, name = self.races.party(int(item))
         asynchronous = int(agents_of(np.array([item]))[0]) % self.columns.count >= self.columns.threads
         name_of = shadow.space.name
@@ -236,14 +241,17 @@ class Transit:
         else:
             kind = KINDS[shadow.space.name]
             did = "has written" if written else "has read"
-            text = f"`{x.op.text}` {verb} {name_of} memory, which {name} {did}; nothing orders the two"
-        self._say(x, who, kind, text, other, name)
+            text = f"`{x.op.text}` {verb} {name_of} memory, which {name} {did}{'' if apart else '; nothing orders the two'}"
+        severity = severity_of(name_of, overwrites=not written, apart=apart)
+        self._say(x, who, kind, text + APART * apart, other, name, severity)
 
-    def _say(self, x: Lanes, who: Issuer, kind: str, text: str, other: object, name: str) -> None:
+    def _say(
+        self, x: Lanes, who: Issuer, kind: str, text: str, other: object, name: str, severity: Severity = "error"
+    ) -> None:  # fmt: skip
         operation = getattr(other, "operation", None)
         related = [Related(f"`{operation.text}` by {name}", operation.place)] if operation is not None else []
-        repair = _MEND.get(kind) or REPAIR[kind.partition("-")[0]]
-        x.finding(kind, text, lanes=who.lanes, related=related, repair=repair)
+        repair = WIDEN if text.endswith(APART) else _MEND.get(kind) or REPAIR[kind.partition("-")[0]]
+        x.finding(kind, text, lanes=who.lanes, severity=severity, related=related, repair=repair)
 
 
 def _distinct(entries: Entries) -> Entries:

@@ -160,8 +160,8 @@ def cluster_arrive(m: Match) -> Callable[..., Outcome]:
     relaxed = "relaxed" in m.mnemonic
 
     def fn(x: Lanes) -> Outcome:
-        if x.machine.order is not None and not relaxed:
-            x.machine.order.cluster_arrive(x, x.active())
+        if x.machine.order is not None:
+            x.machine.order.cluster_arrive(x, x.active(), relaxed=relaxed)
         twice = x.machine.cluster_barrier.arrive(x)
         if twice.any():
             message = "a thread arrives at the cluster barrier a second time without a wait between"

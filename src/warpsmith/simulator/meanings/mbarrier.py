@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpsmith.assembly.ptx.isa import Match
-    from warpsmith.simulator.check.clocks import Message
+    from warpsmith.simulator.check.order import Telling
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
     from warpsmith.simulator.mbarrier import MBarrier
@@ -144,7 +144,8 @@ def arriving(m: Match) -> Function:
     names = [slot.name for slot in m.operands][2:]
     expects = ".expect_tx" in m.row.pattern
     drop, no_complete = m.row.pattern.startswith("mbarrier.arrive_drop"), ".noComplete" in m.row.pattern
-    space, relaxed = space_of(m), "relaxed" in m.mnemonic
+    space, words = space_of(m), m.mnemonic.split(".")
+    relaxed, wide = "relaxed" in words, "cluster" in words
 
     def run(x: Lanes, state: Any, address: NDArray[np.int64], *operands: Any) -> Outcome:
         v = dict(zip(names, operands, strict=False))
@@ -159,7 +160,7 @@ def arriving(m: Match) -> Function:
             own = x.c0 <= barrier.row < x.c1 and bool(lanes[barrier.row - x.c0].any())
             _tell_peers(x, barrier, lanes)
             order = x.machine.order
-            told = order.message(x, lanes) if order is not None and not relaxed else None
+            told = None if order is None else order.arrival(x, barrier, lanes, relaxed=relaxed, wide=wide)
             if own:
                 if order is not None:
                     order.tell(barrier, told)
@@ -194,7 +195,7 @@ def _remote(
     counts: NDArray[np.int64],
     tx: NDArray[np.int64] | None,
     drop: bool,
-    told: Message | None,
+    told: Telling | None,
 ) -> None:
     """Put an arrival at another CTA's barrier in flight."""
     op, rect, place = x.op, x.rect, x.place
@@ -249,7 +250,8 @@ def waiting(m: Match) -> Function:
     by_parity = ".parity" in m.row.pattern
     parks = m.row.pattern.startswith("mbarrier.try_wait")
     space = space_of(m)
-    has_value, relaxed = any(slot.name == "v" for slot in m.operands), "relaxed" in m.mnemonic
+    has_value, words = any(slot.name == "v" for slot in m.operands), m.mnemonic.split(".")
+    relaxed, wide = "relaxed" in words, "cluster" in words
 
     def run(x: Lanes, done: Any, *operands: Any) -> Outcome:
         p, reported, address, which = _results(done, operands, value=has_value)
@@ -267,8 +269,8 @@ def waiting(m: Match) -> Function:
             ok = w.passed()
             passed |= ok
             _observe(x, barrier, ok, parity)
-            if x.machine.order is not None and not relaxed:
-                x.machine.order.observe(x, barrier, ok)
+            if x.machine.order is not None:
+                x.machine.order.observe(x, barrier, ok, relaxed=relaxed, wide=wide)
             if (ok != lanes).any():
                 blocked.append(Waiting(barrier, lanes & ~ok, parity, phase))
         if not blocked or not parks or x.timed_out or _first_refusal(x, blocked):

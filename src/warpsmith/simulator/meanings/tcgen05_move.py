@@ -10,6 +10,7 @@ from warpsmith.simulator.async_access import Lane, lanes_of, within
 from warpsmith.simulator.asynchronous import AsyncOperation
 from warpsmith.simulator.barrier_access import arrive, find, groups, note_arrivers
 from warpsmith.simulator.check.leftover import signals_late
+from warpsmith.simulator.check.order import Telling
 from warpsmith.simulator.check.tensor_memory import tensor_check
 from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.meanings.mbarrier import space_of
@@ -161,7 +162,7 @@ def _commit(x: Lanes, lane: Lane, barriers: list[MBarrier], rows: tuple[int, ...
         tensor_check(m).committed(x, lane)
     told = None
     if m.order is not None and m.races is not None:
-        told = m.races.transit.message(lane.row, [group_of(x, lane)]).joined(m.order.message(x, lane.mask))
+        told = Telling(m.races.transit.message(lane.row, [group_of(x, lane)]).joined(m.order.message(x, lane.mask)))
     tensor_memory_of(m).commits[lane.row, (x.t0 + lane.t) // 32] += 1
     rect, place, mask, instruction = x.rect, x.place, lane.mask, x.op
 

@@ -1,0 +1,155 @@
+"""Scopes and strength of what synchronises two CTAs of a cluster: a side that is too narrow or relaxed orders no memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from warpsmith.base.findings import Severity
+from warpsmith.base.source import Place
+from warpsmith.simulator import simulate
+from warpsmith.simulator.findings import FindingLog
+
+APART = "; it runs later, but nothing orders their memory: a side of what is between is .relaxed, or its scope too narrow"
+WIDEN = "Arrive with .release and wait with .acquire, at scope .cluster between CTAs (the default is .cta)."
+INIT = """ mbarrier.init.shared::cta.b64 [bar], 1;
+ fence.mbarrier_init.release.cluster;
+ barrier.cluster.arrive.relaxed.aligned;
+ barrier.cluster.wait.aligned;
+"""
+END = " barrier.cluster.arrive.aligned;\n barrier.cluster.wait.aligned;\n"
+
+
+def program(init: str, one: str, zero: str, end: str = END) -> str:
+    """CTA 1 runs `one`, CTA 0 `zero`, one thread each.
+
+    `%near`, `%far`: 4 bytes of the own CTA and of the other; `%bar`: the other's barrier.
+    """
+    return f"""
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out)
+{{
+ .reg .b32 %rank, %other, %near, %far, %bar, %v; .reg .b64 %out; .reg .pred %p, %q, %first;
+ .shared .align 8 .b64 bar;
+ .shared .align 4 .b32 box;
+ mov.u32 %rank, %cluster_ctarank; xor.b32 %other, %rank, 1; mov.u32 %v, %tid.x; setp.eq.u32 %first, %v, 0;
+ ld.param.u64 %out, [out]; mov.u32 %near, box; mapa.shared::cluster.u32 %far, %near, %other;
+ mov.u32 %bar, bar; mapa.shared::cluster.u32 %bar, %bar, %other; mov.u32 %v, 7;
+{init} setp.eq.u32 %q, %rank, 1;
+ @%q bra ONE;
+{zero} bra DONE;
+ONE:
+{one}DONE:
+{end} ret;
+}}"""
+
+
+def run(text: str, **order: Any) -> tuple[Any, list[str]]:
+    result = simulate(text, grid=2, block=1, cluster=2, args=[np.zeros(2, np.uint32)], **order)
+    assert result.completed
+    return result, text.splitlines()
+
+
+def arrive(words: str) -> str:
+    return f" mbarrier.arrive{words}.shared::cluster.b64 _, [%bar];\n"
+
+
+def wait(words: str) -> str:
+    return f"W: mbarrier.try_wait.parity{words}.shared::cta.b64 %p, [bar], 0;\n @!%p bra W;\n"
+
+
+FENCE = " fence.acq_rel.cluster;\n"
+WRITE, READ = " st.shared::cluster.u32 [%far], %v;\n", " ld.shared.u32 %v, [%near];\n"
+RELEASE, ACQUIRE, RELAXED = ".release.cluster", ".acquire.cluster", ".relaxed.cluster"
+WAYS = {
+    "wide": (arrive(RELEASE), wait(ACQUIRE), True),
+    "the default scope": (arrive(""), wait(""), False),
+    "a narrow arrival": (arrive(""), wait(ACQUIRE), False),
+    "a narrow wait": (arrive(RELEASE), wait(""), False),
+    "a relaxed arrival": (arrive(RELAXED), wait(ACQUIRE), False),
+    "a relaxed wait": (arrive(RELEASE), wait(RELAXED), False),
+    "a fence, a relaxed arrival": (FENCE + arrive(RELAXED), wait(ACQUIRE), True),
+    "a narrow fence, a relaxed arrival": (" fence.acq_rel.cta;\n" + arrive(RELAXED), wait(ACQUIRE), False),
+    "a relaxed wait, a fence": (arrive(RELEASE), wait(RELAXED) + FENCE, True),
+    "both relaxed, with fences": (FENCE + arrive(RELAXED), wait(RELAXED) + FENCE, True),
+    "an arrival that announces bytes": (
+        " mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%bar], 0;\n", wait(ACQUIRE), True
+    ),
+}  # fmt: skip
+ORDERS: list[dict[str, Any]] = [{}, {"schedule": "random", "seed": 0}, {"schedule": "adversarial", "seed": 1}]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "at"),
+    [
+        (WRITE, READ, "shared-race", "ld.shared"),
+        (" st.global.u32 [%out], %v;\n", " ld.global.u32 %v, [%out];\n", "global-race", "ld.global"),
+        (" ld.global.u32 %v, [%out];\n", " st.global.u32 [%out], 9;\n", "global-race", "st.global"),
+    ],
+)
+def test_what_an_mbarrier_orders_between_two_ctas(way: str, before: str, after: str, kind: str, at: str) -> None:
+    signal, waits, ordered = WAYS[way]
+    for order in ORDERS:
+        result, lines = run(program(INIT, before + signal, waits + after), **order)
+        assert [(f.kind, f.severity) for f in result.findings] == ([] if ordered else [(kind, "error")])
+        for f in result.findings:
+            assert lines[f.where.line - 1].strip().startswith(at)
+            assert f.message.endswith(APART)
+            assert f.repair == WIDEN
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_bytes_that_have_been_read_before_they_are_overwritten(way: str) -> None:
+    """The read of shared memory is over when its thread arrives: kernels that ship give their stages back in this way."""
+    signal, waits, ordered = WAYS[way]
+    result, lines = run(program(INIT, READ + signal, waits + WRITE))
+    assert [(f.kind, f.severity) for f in result.findings] == ([] if ordered else [("shared-race", "portability")])
+    for f in result.findings:
+        assert lines[f.where.line - 1].strip().startswith("st.shared")
+        assert f.message.endswith(APART)
+
+
+def test_nothing_between_is_worse_than_too_little() -> None:
+    """Schedules differ in who comes first; each is told that nothing orders the two."""
+    result, _ = run(program(INIT, READ, WRITE))
+    assert [(f.kind, f.severity) for f in result.findings] == [("shared-race", "error")]
+    assert result.findings[0].message.endswith("; nothing orders the two")
+
+
+@pytest.mark.parametrize(("fence", "ordered"), [("", False), (FENCE, True), (" fence.acq_rel.cta;\n", False)])
+def test_a_relaxed_arrival_at_the_cluster_barrier(fence: str, ordered: bool) -> None:
+    """9.7.15.3: it orders memory only with a fence before it."""
+    middle = fence + " barrier.cluster.arrive.relaxed.aligned;\n barrier.cluster.wait.aligned;\n"
+    result, lines = run(program(END + WRITE + middle + READ, "", ""))
+    assert [(f.kind, f.severity) for f in result.findings] == ([] if ordered else [("shared-race", "error")])
+    for f in result.findings:
+        assert lines[f.where.line - 1].strip().startswith("ld.shared")
+
+
+@pytest.mark.parametrize("fence", [True, False])
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_fence_of_initialisations_orders_them_and_nothing_else(fence: bool, order: dict[str, Any]) -> None:
+    """9.7.15.4: `fence.mbarrier_init` with a relaxed arrival at the cluster barrier, as CUTLASS begins its kernels."""
+    init = INIT if fence else INIT.replace(" fence.mbarrier_init.release.cluster;\n", "")
+    result, lines = run(program(END + WRITE + init + READ, arrive(RELEASE), wait(ACQUIRE)), **order)
+    kinds = ["shared-race"] + ["uninitialised-barrier"] * (not fence)
+    found = [(f.kind, f.severity, lines[f.where.line - 1].split()[0]) for f in result.findings]
+    assert [kind for kind, *_ in found] == kinds
+    assert found[1:] == (
+        [] if fence else [("uninitialised-barrier", "error", "mbarrier.arrive.release.cluster.shared::cluster.b64")]
+    )
+
+
+def test_an_error_takes_the_place_of_a_lesser_finding() -> None:
+    log, place = FindingLog("fair"), Place("k.ptx", 3, 1)
+    told: list[tuple[Severity, str]]
+    told = [("portability", "first"), ("error", "second"), ("portability", "third"), ("error", "fourth")]
+    for severity, text in told:
+        assert log.known("shared-race", place, severity) == (text in ("third", "fourth"))
+        log.report("shared-race", text, place, "cta (0,0,0) warp 0 lanes 0", severity)
+    assert [(f.message, f.severity) for f in log.list] == [("second", "error")]
