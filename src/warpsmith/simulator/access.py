@@ -34,7 +34,7 @@ def locate(x: Lanes, space: str | None, addresses: NDArray[np.int64], n: int) ->
     """Find the bytes of n-byte accesses; lanes out of bounds or misaligned are reported and left out."""
     name = (space or "").partition("::")
     if name[0] == "shared":
-        return [_cluster(x, addresses, n) if name[2] == "cluster" else _rows(x, x.machine.shared, x.shared_base, addresses, n)]
+        return [(_cluster if name[2] == "cluster" else _own)(x, addresses, n)]
     if name[0] == "global":
         return [_flat(x, x.machine.global_, addresses - GLOBAL_BASE, n, addresses)]
     if name[0] in ("", "generic"):
@@ -59,13 +59,18 @@ def _flat(x: Lanes, space: Space, index: NDArray[np.int64], n: int, addresses: N
     return Located(space, index, mask)
 
 
-def _rows(x: Lanes, space: Space, base: NDArray[np.int64], address: NDArray[np.int64], n: int, mask: Any = None) -> Located:
+def _rows(
+    x: Lanes, space: Space, base: NDArray[np.int64], address: NDArray[np.int64], n: int, mask: Any = None, shown: Any = None
+) -> Located:
+    """`address` counts from the start of a row of the space, which lies at `base`; reports show `shown` in its place."""
     mask = x.mask if mask is None else mask
     safe = space.row - SAFE
+    if shown is None:
+        shown = address
     if mask is not None:
         address = np.where(mask, address, safe)
     if int(np.bitwise_or.reduce(address, axis=None)) & space.reject[n]:
-        mask = _bad(x, space, address, n, address, mask)
+        mask = _bad(x, space, address, n, shown, mask)
         address = np.where(mask, address, safe)
     return Located(space, address + base, mask)
 
@@ -81,16 +86,23 @@ def _bad(x: Lanes, space: Space, index: NDArray[Any], n: int, addresses: NDArray
     return active & ~(outside | misaligned)
 
 
+def _own(x: Lanes, addresses: NDArray[np.int64], n: int) -> Located:
+    """`shared::cta`: in a cluster only addresses with the CTA's own rank are good; an H200 faults on any other."""
+    if x.shared_window is None:
+        return _rows(x, x.machine.shared, x.shared_base, addresses, n)
+    return _rows(x, x.machine.shared, x.shared_base, addresses - x.shared_window, n, shown=addresses)
+
+
 def _cluster(x: Lanes, addresses: NDArray[np.int64], n: int, mask: Any = None) -> Located:
-    """`shared::cluster`: rank + 1 above bit 24, or an address of the executing CTA's own window."""
+    """`shared::cluster`: the rank of the CTA from bit 24 on, as hardware has it and programs that mask it rely on."""
     mask = x.mask if mask is None else mask
     rank = addresses >> 24
-    if not rank.any():
+    if x.shared_window is None and not rank.any():
         return _rows(x, x.machine.shared, x.shared_base, addresses, n, mask)
     own = np.arange(x.c0, x.c1)[:, None]
     first, size = x.machine.cluster_first[x.c0 : x.c1, None], x.machine.cluster_size
-    row = np.where(rank == 0, own, first + rank - 1)
-    wrong = (rank < 0) | (rank > size)
+    row = first + rank
+    wrong = (rank < 0) | (rank >= size)
     if wrong.any():
         active = x.everyone() if mask is None else mask
         if (hit := wrong & active).any():
@@ -139,6 +151,8 @@ def quick(x: Lanes, space: str | None, addresses: NDArray[np.int64], n: int) -> 
     name = space or "generic"
     if name in ("shared", "shared::cta"):
         where, base = m.shared, x.shared_base
+        if x.shared_window is not None:
+            addresses = addresses - x.shared_window
     elif name in ("global", "generic"):
         where = m.global_
         addresses = addresses - GLOBAL_BASE

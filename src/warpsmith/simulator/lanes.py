@@ -35,7 +35,7 @@ class Lanes:
 
     __slots__ = (
         "_everyone", "c0", "c1", "call_param_base", "local_base", "machine", "mask", "op", "released", "shape",
-        "shared_base", "t0", "t1", "timed_out", "yields",
+        "shared_base", "shared_window", "t0", "t1", "timed_out", "yields",
     )  # fmt: skip
 
     def __init__(self, machine: Machine, rect: Rectangle) -> None:
@@ -55,6 +55,10 @@ class Lanes:
         thread = rows * machine.threads + np.arange(self.t0, self.t1, dtype=np.int64)
         self.shared_base = rows * machine.shared.row
         """Flat index of each CTA's shared memory `[C, 1]`."""
+        self.shared_window: NDArray[np.int64] | None = None
+        """Of the CTAs of clusters: first address of each CTA's shared memory `[C, 1]`."""
+        if machine.cluster_size > 1:
+            self.shared_window = (rows % machine.cluster_size) << 24
         self.local_base = thread * machine.local.row
         self.call_param_base = thread * machine.call_params.row
         self._everyone: NDArray[np.bool_] | None = None

@@ -14,7 +14,7 @@ from warpsmith.simulator.memory import CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW,
 from warpsmith.simulator.program import Address, Const, Lowered, Pair, Reg, Special, Vector
 from warpsmith.simulator.registers import dtype_of
 from warpsmith.simulator.scope import Register, Scope, Symbol
-from warpsmith.simulator.special import is_special, special_constant, special_vector
+from warpsmith.simulator.special import SHARED_ADDRESS, is_special, special_constant, special_vector
 
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa import OperandSlot
@@ -115,10 +115,16 @@ class OperandLowering:
         return self._symbol_value(operand, operand.offset, type_)
 
     def _symbol_value(self, base: Name | Immediate, offset: int, type_: PtxType | None) -> Lowered:
-        address = self.symbol(base).address + offset if isinstance(base, Name) else int(base.value) + offset
         dtype = dtype_of(type_) if type_ is not None else np.uint64
+        if isinstance(base, Name) and self._differs(found := self.symbol(base)):
+            return Special(f"{SHARED_ADDRESS}{found.address + offset}", dtype)
+        address = self.symbol(base).address + offset if isinstance(base, Name) else int(base.value) + offset
         bits = np.dtype(dtype).itemsize * 8
         return Const(np.array(address & ((1 << bits) - 1), f"u{bits // 8}").view(dtype)[()])
+
+    def _differs(self, symbol: Symbol) -> bool:
+        """Say whether the CTAs of a cluster have different addresses for a variable: theirs hold their rank (`cluster`)."""
+        return symbol.space == "shared" and self.machine.cluster_size > 1
 
     def symbol(self, name: Name) -> Symbol:
         """Return the variable, parameter or function called `name`."""
@@ -142,6 +148,8 @@ class OperandLowering:
             return Address(Reg(r.bank, r.slot, np.int64 if wide else dtype_of(f"u{r.bits}")), operand.offset, inner, wide)
         s = self.symbol(base)
         window = _WINDOWS.get(s.space, 0) if slot.space is None else 0
+        if self._differs(s):
+            return Address(Special(f"{SHARED_ADDRESS}{s.address}", np.int64), window + operand.offset, inner)
         return Address(None, s.address + window + operand.offset, inner)
 
     def operand(self, slot: OperandSlot, operand: Operand) -> Lowered:

@@ -16,8 +16,19 @@ if TYPE_CHECKING:
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["is_moving", "is_special", "special_constant", "special_fixed", "special_now", "special_vector", "wall_time"]
+__all__ = [
+    "SHARED_ADDRESS",
+    "is_moving",
+    "is_special",
+    "special_constant",
+    "special_fixed",
+    "special_now",
+    "special_vector",
+    "wall_time",
+]
 
+SHARED_ADDRESS = "shared+"
+"""Name, with an offset behind it, of what is not a register of PTX: that offset as each CTA of a cluster addresses it."""
 _AXES = "xyz"
 _VECTORS = {
     "%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid",
@@ -85,6 +96,9 @@ def special_fixed(name: str, x: Lanes) -> Any:
         one = (np.arange(x.t0, x.t1, dtype=np.uint32) & 31)[None]
     elif name == "%warpid":
         one = (np.arange(x.t0, x.t1, dtype=np.uint32) >> 5)[None]
+    elif name.startswith(SHARED_ADDRESS):
+        offset = np.uint32(name.removeprefix(SHARED_ADDRESS))
+        one = (m.cta_numbers["%cluster_ctarank"][0, x.c0 : x.c1, None].astype(np.uint32) << np.uint32(24)) + offset
     elif name in ("%total_smem_size", "%aggr_smem_size"):
         own = -(-m.shared_bytes // _SHARED_UNIT) * _SHARED_UNIT
         one = np.full((1, 1), own + (m.reserved_shared if name == "%aggr_smem_size" else 0), np.uint32)

@@ -101,3 +101,59 @@ def test_a_peer_that_may_not_have_started_or_may_have_ended(text, message, order
 def test_clusters_that_synchronise_through_memory_are_not_judged():
     text = TEXT.replace(END, "fence.acq_rel.cluster; ret")
     assert not simulate(text, grid=2, block=32, cluster=2, args=[np.zeros((2, 32), np.uint32)]).findings
+
+
+ADDRESSES = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry addresses(.param .u64 out)
+{
+.reg .b32 %r<20>; .reg .b64 %rd<9>;
+.shared .align 16 .b32 box[4];
+ld.param.u64 %rd1, [out];
+mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, %ctaid.x; mul.wide.u32 %rd2, %r2, 32; add.s64 %rd1, %rd1, %rd2;
+add.u32 %r3, %r1, 100; st.shared.u32 [box], %r3;
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+mov.u32 %r4, box; mapa.shared::cluster.u32 %r5, %r4, 1; getctarank.shared::cluster.u32 %r6, %r4;
+mov.u64 %rd3, box; cvta.shared.u64 %rd3, %rd3; cvta.to.shared.u64 %rd3, %rd3; cvt.u32.u64 %r7, %rd3;
+ld.shared.u32 %r8, [%r4];
+and.b32 %r9, %r4, 0xFEFFFFFF; ld.shared::cluster.u32 %r10, [%r9]; ld.shared::cluster.u32 %r11, [box];
+st.global.v4.u32 [%rd1], {%r4, %r5, %r6, %r7}; st.global.v4.u32 [%rd1+16], {%r8, %r10, %r11, %r9};
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+ret;
+}"""
+
+
+def test_addresses_hold_the_rank_of_their_cta():
+    """As an H200 has them: the first four numbers of each CTA and the variable itself are what it printed."""
+    out = np.zeros((8, 8), np.uint32)
+    result = simulate(ADDRESSES, grid=8, block=32, cluster=4, args=[out])
+    assert not result.findings, str(result)
+    rank = np.arange(8) % 4
+    own, leader = (rank << 24) + 0x400, rank & ~1
+    columns = [own, own * 0 + 0x1000400, rank, own, 100 + rank, 100 + leader, 100 + rank, (leader << 24) + 0x400]
+    assert np.array_equal(out, np.stack(columns, axis=1))
+
+
+@pytest.mark.parametrize(("operand", "ctas", "where"), [("%r5", "(0,0,0)", 1), ("%r15", "(1,0,0)", 0)])
+def test_another_ctas_address_is_no_address_of_shared_cta(operand, ctas, where):
+    """An H200 ends the launch with an illegal instruction."""
+    text = ADDRESSES.replace("ld.shared.u32 %r8, [%r4];", f"and.b32 %r15, %r4, 0xFFFFFF; ld.shared.u32 %r8, [{operand}];")
+    found = simulate(text, grid=2, block=32, cluster=2, args=[np.zeros((2, 8), np.uint32)]).findings[0]
+    address = (where << 24) + 0x400
+    assert found.kind == "out-of-bounds"
+    assert found.message == (
+        f"load of 4 bytes at shared address {address:#x} is in CTA {where} of the cluster; "
+        "a .shared::cta access reaches its own CTA alone"
+    )
+    assert found.threads == f"cta {ctas} warp 0 lanes 0-31"
+    assert found.repair == "write .shared::cluster where the address may be another CTA's"
+
+
+def test_past_the_end_in_a_later_cta():
+    text = ADDRESSES.replace("ld.shared.u32 %r8, [%r4];", "ld.shared.u32 %r8, [%r4+24];")
+    found = simulate(text, grid=2, block=32, cluster=2, args=[np.zeros((2, 8), np.uint32)]).findings[0]
+    assert (
+        found.message == "load of 4 bytes at shared address 0x418 lies 8 bytes past the end of shared variable `box` (16 bytes)"
+    )

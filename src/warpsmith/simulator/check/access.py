@@ -45,6 +45,9 @@ class AccessCheck:
 
     def _outside(self, x: Lanes, space: Space, address: int, n: int, lanes: NDArray[np.bool_]) -> None:
         near = address - 0x7000_0000_0000 if space.name == "global" else address
+        rank, own, window = None, 0, x.shared_window
+        if space.name == "shared" and window is not None and 0 <= address >> 24 < x.machine.cluster_size:
+            rank, near, own = address >> 24, address & 0xFFFFFF, int(np.broadcast_to(window, lanes.shape)[lanes][0]) >> 24
         allocation, distance = space.allocation_near(near)
         noun, shown = _NOUN.get(x.op.opcode, f"`{x.op.text}`"), f"{space.name} address {address & _ADDRESS:#x}"
         what = f"{noun} of {n} byte{'s' if n > 1 else ''} at {shown}"
@@ -62,6 +65,9 @@ class AccessCheck:
             by = f"{distance} byte{'s' if distance != 1 else ''} " if distance else "just "
             where = f"lies {by}{side} {allocation.name} ({allocation.size} bytes)"
         repair = "bound the index by the size of the array, or guard the access with a predicate"
+        if rank is not None and distance == 0 and rank != own:
+            where = f"is in CTA {rank} of the cluster; a .shared::cta access reaches its own CTA alone"
+            repair = "write .shared::cluster where the address may be another CTA's"
         if allocation is None and space.name == "shared":
             repair = "declare shared memory, or give the launch its bytes: dynamic_shared=, on the command line --shared"
         x.finding("out-of-bounds", f"{what} {where}", lanes=lanes, repair=repair, stop=True)

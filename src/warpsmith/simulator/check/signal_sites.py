@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from warpsmith.simulator.program import Address, Const, Reg
+from warpsmith.simulator.program import Address, Const, Reg, Special
+from warpsmith.simulator.special import SHARED_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +82,8 @@ class SignalSites:
     def _value(self, operand: Lowered, depth: int) -> _Value | None:
         if isinstance(operand, Const):
             return _Value(int(np.asarray(operand.value).astype(np.int64)) & 0xFFFFFFFF, indexed=False)
+        if isinstance(operand, Special) and operand.name.startswith(SHARED_ADDRESS):
+            return _Value(int(operand.name.removeprefix(SHARED_ADDRESS)), indexed=False)
         if not isinstance(operand, Reg) or operand.negated or not depth:
             return None
         found = {self._result(op, depth - 1) for op in self._writers.get((operand.bank, operand.slot), ())}
@@ -91,6 +94,8 @@ class SignalSites:
         sources = op.operands[1:]
         if op.opcode in _SAME:
             return self._value(sources[0], depth)
+        if op.opcode == "and" and any(isinstance(o, Const) and int(o.value) & 0xFFFFFF == 0xFFFFFF for o in sources):
+            return self._value(sources[0], depth)  # the rank masked: the barrier of a pair's leader
         if op.opcode == "mad":
             base = self._value(sources[2], depth)
             return None if base is None else base._replace(indexed=True)

@@ -54,9 +54,8 @@ def isspacep(m: Match) -> Callable[..., None]:
     def fn(x: Lanes, p: Any, a: Any) -> None:
         high, low = a >> np.uint64(40), a & _LOW
         if space.startswith("shared"):
-            own = x.machine.cta_numbers["%cluster_ctarank"][0, x.c0 : x.c1, None] + np.uint64(1)
-            rank = low >> np.uint64(24)
-            inside = (high == 1) & ((rank == 0) | (rank == own)) if space != "shared::cluster" else high == 1
+            own = x.machine.cta_numbers["%cluster_ctarank"][0, x.c0 : x.c1, None]
+            inside = (high == 1) & (low >> np.uint64(24) == own) if space != "shared::cluster" else high == 1
         elif space == "global":
             # kernel parameters lie in the window of global memory (9.7.10.22)
             inside = ((a >= np.uint64(GLOBAL_BASE)) & (high >= 0x70)) | (high == PARAM_WINDOW >> 40)
@@ -83,7 +82,7 @@ def mapa(m: Match) -> Callable[..., None]:
             wrong = int(np.broadcast_to(rank, x.shape)[bad][0])
             message = f"`{x.op.text}` names CTA rank {wrong} of a cluster of {size}"
             x.finding("out-of-bounds", message, lanes=bad, repair="keep the rank below %cluster_nctarank", stop=True)
-        mapped = (np.asarray(rank).astype(np.int64) + 1 << 24) | low
+        mapped = (np.asarray(rank).astype(np.int64) << 24) | low
         x.put(d, (mapped | SHARED_WINDOW if generic else mapped).astype(d.dtype))
 
     return fn
@@ -95,8 +94,7 @@ def getctarank(m: Match) -> Callable[..., None]:
 
     def fn(x: Lanes, d: Any, a: Any) -> None:
         rank = np.asarray(a).astype(np.int64) >> 24 & 0xFFFF
-        own = x.machine.cta_numbers["%cluster_ctarank"][0, x.c0 : x.c1, None].astype(np.int64)
-        x.put(d, np.broadcast_to(np.where(rank == 0, own, rank - 1), x.shape).astype(np.uint32))
+        x.put(d, np.broadcast_to(rank, x.shape).astype(np.uint32))
 
     del m
     return fn

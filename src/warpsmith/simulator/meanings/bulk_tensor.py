@@ -242,7 +242,7 @@ def _rows_of(f: TensorMapFields, rows: Rows) -> tuple[NDArray[np.int64], int]:
 
 def _barrier_in_reach(x: Lanes, lane: Lane, space: str | None, address: int) -> bool:
     """Report a copy to `.shared::cta` whose barrier is given by a cluster address: it would not be signalled."""
-    if space != "shared::cta" or not address >> 24:
+    if space != "shared::cta" or address >> 24 == lane.row % x.machine.cluster_size:
         return True
     x.finding(
         "out-of-bounds",
