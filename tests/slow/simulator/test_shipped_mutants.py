@@ -14,13 +14,14 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from kernel_mutants import Edit, Mutant, bodies, changed_numbers, other_parity, short_name
 from warpsmith.assembly.ptx.tree import Instruction
 from warpsmith.kernels import gemm
-from warpsmith.kernels.attention import ampere, hopper
+from warpsmith.kernels.attention import ampere, hopper, hopper_fp8
 
 SEEDS = range(12)
 """Random schedules that a mutant is tried under when the fair one shows nothing."""
@@ -38,6 +39,10 @@ def subject(name: str) -> tuple[Any, list[Any]]:
     if name == "hopper":
         config = hopper.Config(1, 300, causal=True, keys=64, multiprocessors=2)
         return hopper.build(config), arrays(*[(1, 300, 64)] * 3)
+    if name == "fp8":
+        config = hopper.Config(1, 300, dtype="e4m3", causal=True, keys=64, staged=1, multiprocessors=2)
+        q, k, v = (rng.standard_normal((1, 300, 64)).astype(ml_dtypes.float8_e4m3fn) for _ in range(3))
+        return hopper_fp8.build(config), [q, k, v, *np.ones((3, 1), np.float32)]
     if name == "ampere":
         return ampere.build(ampere.Config(1, 200, causal=True)), arrays(*[(1, 200, 64)] * 3)
     return gemm.build(gemm.Config(136, 136, 328, "f16", columns=64, stages=2, multiprocessors=2)), arrays(
@@ -50,9 +55,18 @@ EQUIVALENT = {
     "hopper: mbarrier.try_wait.parity 8, not looked at": (
         "here a skipped tile is an item's first, and its K is there only when all consumers have ended the item before"
     ),
+    "fp8: mbarrier.try_wait.parity 2, not looked at": "an item's first K: Q is given back behind the last Q Kᵀ before it",
+    "fp8: mbarrier.try_wait.parity 4, not looked at": (
+        "V is loaded behind the K of the tile after it, which waits for products issued when the V two tiles before was there"
+    ),
+    "fp8: mbarrier.try_wait.parity 10, not looked at": (
+        "here a skipped tile is an item's first, and its K is there only when all consumers have ended the item before"
+    ),
     "ampere: cp.async.commit_group 0, removed": "the copies of Q join the group of the first K tile, which is waited for",
     "ampere: bar.warp.sync 0, removed": "the warp has read Q by ldmatrix, which no lane leaves before all have read",
     "hopper: wgmma.fence 2, removed": "P and O are changed before the fence of the next Q Kᵀ only, which orders them already",
+    "fp8: wgmma.fence 2, removed": "P and O are changed before the fence of the next Q Kᵀ only, which orders them already",
+    "fp8: cp.async.bulk.tensor.3d.global 0, twice": "the same bytes are stored twice, in one group",
     "hopper: cp.async.bulk.tensor.3d.global 0, twice": "the same bytes are stored twice, in one group",
     "gemm: cp.async.bulk.tensor.2d.global 0, twice": "the same bytes are stored twice, in one group",
 }
@@ -124,7 +138,7 @@ def verdict(mutant: Mutant) -> tuple[str, list[str]]:
     return "silent", []
 
 
-@pytest.mark.parametrize("name", [n for k in ("ampere", "gemm", "hopper") for n in mutants(k)])
+@pytest.mark.parametrize("name", [n for k in ("ampere", "fp8", "gemm", "hopper") for n in mutants(k)])
 def test_every_mutant_is_found(name: str) -> None:
     how, findings = verdict(mutants(name.partition(":")[0])[name])
     assert (how == "silent") == (name in EQUIVALENT)
@@ -133,6 +147,6 @@ def test_every_mutant_is_found(name: str) -> None:
 
 
 if __name__ == "__main__":
-    for kernel in sys.argv[1:] or ("ampere", "gemm", "hopper"):
+    for kernel in sys.argv[1:] or ("ampere", "fp8", "gemm", "hopper"):
         for name, mutant in mutants(kernel).items():
             print(f"{name:<70} line {mutant.place.line if mutant.place else '?'}: {verdict(mutant)[0]}", flush=True)

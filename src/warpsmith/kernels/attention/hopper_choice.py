@@ -10,23 +10,37 @@ from warpsmith.kernels.attention.hopper_schedule import LARGEST, plan
 
 __all__ = ["choose"]
 
-_CANDIDATES: dict[int, tuple[dict[str, Any], ...]] = {
-    64: (
+_CANDIDATES: dict[tuple[int, int], tuple[dict[str, Any], ...]] = {
+    (64, 64): (
         {"consumers": 2, "keys": 128},
         {"consumers": 3, "keys": 128},
         {"consumers": 4, "keys": 64, "threshold": 8.0},
     ),
-    128: (
+    (96, 96): (
+        {"consumers": 2, "keys": 128, "threshold": 8.0},
+        {"consumers": 3, "keys": 96, "threshold": 8.0},
+    ),
+    (128, 128): (
         {"consumers": 2, "keys": 128},
         {"consumers": 3, "keys": 80, "threshold": 8.0, "ordered": 1, "k_stages": 3, "v_stages": 3},
     ),
+    (192, 128): (
+        {"consumers": 2, "keys": 96},
+        {"consumers": 3, "keys": 80, "threshold": 8.0},
+    ),
+    (256, 256): ({"consumers": 2, "keys": 64, "threshold": 8.0, "staged": 0},),
 }
+"""(dim, numbers of V) → tilings that were measured."""
 _MICROSECONDS = {
     (64, 2): (1.236, 0.8),
     (64, 3): (1.462, 1.35),
     (64, 4): (1.045, 1.5),
+    (96, 2): (1.45, 1.2),
+    (96, 3): (1.39, 1.9),
     (128, 2): (1.433, 2.2),
     (128, 3): (1.234, 2.5),
+    (192, 2): (1.42, 1.5),
+    (192, 3): (1.58, 1.8),
 }
 """(dim, consumers) → (a key tile, what an item costs besides) on an H200; docs/performance.md has the measurements."""
 
@@ -38,10 +52,14 @@ def choose(heads: int, sequence: int, dim: int, dtype: str, causal: bool, **give
         return _of_bytes(base, given)
     if dim == 128:
         base = replace(base, threshold=8.0 if causal else 0.0, ordered=int(causal or sequence <= 1024))
-    candidates = _CANDIDATES.get(dim, ()) if given.get("value_dim") in (None, 0, dim) else ()
-    if not candidates:
-        return _unmeasured(replace(base, **given), given)
-    return min((replace(base, **{**candidate, **given}) for candidate in candidates), key=predicted)
+    measured = _CANDIDATES.get((dim, given.get("value_dim") or dim), ())
+    candidates = [c for c in (replace(base, **{**tiling, **given}) for tiling in measured) if _fits(c)]
+    return min(candidates, key=predicted) if candidates else _unmeasured(replace(base, **given), given)
+
+
+def _fits(c: Config) -> bool:
+    """Say whether registers and shared memory take a tiling."""
+    return c.consumers in VALUES and c.values <= c.room and SharedMap(c).size <= SHARED_LIMIT
 
 
 def _unmeasured(c: Config, given: dict[str, Any]) -> Config:
@@ -54,7 +72,7 @@ def _unmeasured(c: Config, given: dict[str, Any]) -> Config:
     tilings += [{"keys": keys, "staged": staged} for staged in (1, 0) for keys in range(48, 0, -16)]
     for tiling in tilings:
         made = replace(c, **{**tiling, **given})
-        if made.consumers in VALUES and made.values <= made.room and SharedMap(made).size <= SHARED_LIMIT:
+        if _fits(made):
             return made
     return c
 
@@ -65,7 +83,7 @@ def _of_bytes(c: Config, given: dict[str, Any]) -> Config:
     tilings += [{"consumers": 2, "keys": keys, "v_stages": stages} for keys in (128, 96, 64, 32) for stages in (2, 1)]
     for tiling in tilings:
         made = replace(c, **{**tiling, **given})
-        if made.consumers in VALUES and made.values <= made.room and SharedMap(made).size <= SHARED_LIMIT:
+        if _fits(made):
             return made
     return replace(c, **given)
 

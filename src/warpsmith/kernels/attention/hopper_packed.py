@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from warpsmith.base.errors import InputError
 from warpsmith.kernels.attention.hopper import Config, check, roles
 from warpsmith.kernels.attention.hopper_config import ROWS, STRIPE, SharedMap
 from warpsmith.kernels.attention.hopper_item import Item
+from warpsmith.kernels.attention.hopper_schedule import CACHE
 from warpsmith.specs import Layout
 from warpsmith.types import b32, f32, from_name, pred, u32, u64
 
@@ -190,8 +192,8 @@ def build(config: Config) -> Any:
 def plan(config: Config, lengths: Sequence[int], key_lengths: Sequence[int] | None = None) -> NDArray[np.uint32]:
     """Return the table `[ctas, items + 1, 8]` of a batch: sequence i has `lengths[i]` queries and `key_lengths[i]` keys.
 
-    `key_lengths` None: as many keys as queries. The last query of a causal sequence sees its last key. Items go longest first
-    to the CTA that is free first (Graham 1969). Raise `InputError` for lengths that are negative, or none at all.
+    `key_lengths` None: as many keys as queries. The last query of a causal sequence sees its last key. Items go to the
+    CTA that is free first (Graham 1969). Raise `InputError` for lengths that are negative, or none at all.
     """
     c = config
     _check(c)
@@ -202,24 +204,56 @@ def plan(config: Config, lengths: Sequence[int], key_lengths: Sequence[int] | No
         )
     if min([*lengths, *key_lengths], default=0) < 0 or not sum(lengths):
         raise InputError("attention: lengths are not negative, and a batch has at least one query")
-    items = sorted(_items(c, lengths, key_lengths), key=lambda item: item[0], reverse=True)
+    items = _order(c, list(_items(c, lengths, key_lengths)), key_lengths)
     free = [(0.0, cta) for cta in range(min(len(items), c.multiprocessors))]
     lists: list[list[tuple[int, ...]]] = [[] for _ in free]
-    for tiles, words in items:
+    for item in items:
         busy, cta = free[0]
-        lists[cta].append(words)
-        heapq.heapreplace(free, (busy + tiles + _OVERHEAD, cta))
+        lists[cta].append(item.words)
+        heapq.heapreplace(free, (busy + item.tiles + _OVERHEAD, cta))
     table = np.zeros((len(lists), max(map(len, lists)) + 1, len(_WORDS)), np.int64)
     for cta, some in enumerate(lists):
         table[cta, : len(some)] = some
     return (table & 0xFFFFFFFF).astype(np.uint32)
 
 
-def _items(c: Config, lengths: Sequence[int], key_lengths: Sequence[int]) -> Generator[tuple[int, tuple[int, ...]]]:
-    """Yield (key tiles, words) of every item."""
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """An item: its key tiles, its sequence, whether its block is in the first third of that, what the table says."""
+
+    tiles: int
+    sequence: int
+    short: bool
+    words: tuple[int, ...]
+
+
+def _order(c: Config, items: list[_Planned], key_lengths: Sequence[int]) -> list[_Planned]:
+    """Return the items in the order in which they are given out.
+
+    Longest first; if causal as `hopper_schedule.plan` does, by groups whose keys and values fit in the level-2 cache together,
+    of the longest sequences first, and the first thirds of all sequences last.
+    """
+    if not c.causal:
+        return sorted(items, key=lambda item: -item.tiles)
+    before, room = dict[tuple[int, int], int](), 0
+    for sequence in sorted(range(len(key_lengths)), key=lambda i: -key_lengths[i]):
+        for head in range(c.key_heads):
+            before[sequence, head] = room
+            room += c.element * (c.dim + c.width) * key_lengths[sequence]
+
+    def rank(item: _Planned) -> tuple[bool, int, int]:
+        head = item.words[_WORDS.index("head")] // (c.heads // c.key_heads)
+        return item.short, 0 if item.short else before[item.sequence, head] // CACHE, -item.tiles
+
+    return sorted(items, key=rank)
+
+
+def _items(c: Config, lengths: Sequence[int], key_lengths: Sequence[int]) -> Generator[_Planned]:
+    """Yield every item."""
     token = key_token = 0
-    for length, keys in zip(lengths, key_lengths, strict=True):
-        for block in range(-(-length // c.rows)):
+    for sequence, (length, keys) in enumerate(zip(lengths, key_lengths, strict=True)):
+        blocks = -(-length // c.rows)
+        for block in range(blocks):
             row = block * c.rows
             place = row + keys - length
             low, last = 0, max(1, -(-keys // c.keys))
@@ -227,5 +261,6 @@ def _items(c: Config, lengths: Sequence[int], key_lengths: Sequence[int]) -> Gen
                 last = -(-max(1, min(keys, place + c.rows)) // c.keys)
                 low = min(max(0, place - c.window) // c.keys, last - 1) if c.window else 0
             for head in range(c.heads):
-                yield last - low, (length - row, token + row, head, key_token, keys, place, low, last)
+                words = (length - row, token + row, head, key_token, keys, place, low, last)
+                yield _Planned(last - low, sequence, block < blocks // 3, words)
         token, key_token = token + length, key_token + keys

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from warpsmith.kernels.attention.hopper_config import Config
 
-__all__ = ["END", "LARGEST", "plan", "table"]
+__all__ = ["CACHE", "END", "LARGEST", "plan", "table"]
 
 END = 0xFFFFFFFF
 """What follows the last item of a CTA."""
 LARGEST = 1 << 15
 """Most items a table is made for; larger launches go to and fro by formula."""
-_CACHE = 24 << 20
+CACHE = 24 << 20
 """Bytes of keys and values that a group of heads may have: half of the level-2 cache of an H100 or H200."""
 _OVERHEAD = 1.0
 """What an item costs besides its tiles, in tiles."""
@@ -33,7 +33,7 @@ def plan(c: Config) -> list[list[tuple[int, int]]]:
     group leaves uneven, and they read few keys.
     """
     queries = c.heads // c.key_heads
-    group = c.group or queries * max(1, _CACHE // (c.element * c.key_count * (c.dim + c.width)))
+    group = c.group or queries * max(1, CACHE // (c.element * c.key_count * (c.dim + c.width)))
     short = c.blocks // 3
     order = [
         (head, block)
