@@ -15,11 +15,11 @@ PROGRAMS = {p.name: p for p in tensor_programs()}
 
 
 def test_most_programs_were_captured():
-    assert len(CAPTURED) > 130
+    assert len(CAPTURED) > 300
     assert ABOUT["device"] == "NVIDIA H200"
     assert set(CAPTURED) <= set(PROGRAMS)
 
 
-@pytest.mark.parametrize("name", sorted(CAPTURED)[::3])
+@pytest.mark.parametrize("name", sorted(CAPTURED)[::5])
 def test_programs_agree_bit_for_bit(name):
     assert difference(PROGRAMS[name], CAPTURED[name]) == ""

@@ -18,7 +18,7 @@ from warpsmith.assembly.ptx.isa.generate import mnemonics
 from warpsmith.base.arch import parse_arch
 from warpsmith.hardware.family_capture import FamilyCapture
 from warpsmith.hardware.machine_capture import MachineCapture, machine_programs
-from warpsmith.hardware.machine_case import VERSION
+from warpsmith.hardware.machine_case import NEWEST, VERSION
 from warpsmith.hardware.program_capture import programs
 from warpsmith.hardware.scalar_store import Capture
 from warpsmith.hardware.tensor_programs import tensor_programs
@@ -40,20 +40,13 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"setmaxnreg\b", "needs a kernel built for a count of registers; the attention kernels execute it"),
     (r"mov\b", "copies registers: every program executes it"),
     (r"discard\b", "leaves memory undefined"),
-    (r"(ld|st)\..*param", "parameters of functions exist inside calls only"),
+    (r"ld\.(.*\.)?param::func\.(.*\.)?b128", "ptxas 13.0 and 13.5 load its lower half only"),
     (r"st\.(.*\.)?v8\.", "ptxas 13.0 and 13.5 store one element of it, or none"),
     (r"(isspacep|mapa|getctarank)\b", "32-bit generic addresses, which this architecture has not"),
     (r"prefetch\..*tensormap", "a hint without a result, of a tensor map"),
-    (r"(cp\.async\.bulk\.tensor|cp\.reduce\.async\.bulk\.tensor|cp\.async\.bulk\.prefetch\.tensor)\b",
-     "the same copy with cache hints, in more dimensions or in another spelling of its mode: one of each kind is captured"),
-    (r"tensormap\.", "writes 128 bytes whose layout was captured from the driver (hardware-capture-tensormap.md)"),
     (r"griddepcontrol\b", "needs a launch that depends on another"),
 )  # fmt: skip
 """Pattern of a mnemonic -> why no capture executes it."""
-
-
-_LOST = "in a program left out: sums of halves in shared memory beside it, which ptxas takes from the wrong word"
-_NOT_BUILT = "in a program with `membar.proxy.async`, which ptxas 13.0 rejects and 13.5 compiles"
 
 
 def executable_forms(arch: str = ARCH) -> dict[str, list[Match]]:
@@ -89,20 +82,26 @@ def captured_forms(folder: Path, arch: str = ARCH) -> frozenset[str]:
     return frozenset(found)
 
 
+_MACHINE = (
+    "atom", "bar", "barrier", "cp", "fence", "ld", "ldmatrix", "mbarrier", "membar", "prefetch", "red", "st", "stmatrix",
+)  # fmt: skip
+"""Opcodes of which newer forms have programs of their own."""
+
+
 @cache
 def _planned() -> frozenset[str]:
-    return frozenset(name for p in machine_programs() for c in p.cases for name in c.covers)
+    tensor = {name for p in tensor_programs() for name in _STATEMENT.findall(p.text)}
+    return frozenset(tensor | {name for p in machine_programs() for c in p.cases for name in c.covers})
 
 
 def reason(m: Match) -> str:
     """Return why no capture executes a form; "" if there is none."""
-    newest = max((n.ptx or (0, 0) for n in m.needs), default=(0, 0))
-    if newest > VERSION:
-        return f"spelled in PTX {newest[0]}.{newest[1]}, newer than the captured programs ({VERSION[0]}.{VERSION[1]})"
+    newest: tuple[int, int] = max((n.ptx for n in m.needs if n.ptx is not None), default=(9, 0))
+    limit = NEWEST if m.row.opcode in _MACHINE else VERSION
+    if max(newest, limit) != limit:
+        return f"spelled in PTX {newest[0]}.{newest[1]}, newer than the captured programs ({limit[0]}.{limit[1]})"
     why = next((why for pattern, why in REASONS if re.match(pattern, m.mnemonic)), "")
-    if why or m.mnemonic not in _planned():
-        return why
-    return _LOST if m.row.opcode in ("atom", "red") else _NOT_BUILT
+    return why or ("in a program that was changed since the capture" if m.mnemonic in _planned() else "")
 
 
 def uncaptured(folder: Path, arch: str = ARCH) -> dict[str, list[str]]:

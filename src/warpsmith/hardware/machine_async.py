@@ -67,6 +67,9 @@ def _objects() -> Iterator[Case]:
                 yield _test(m, words)
             elif words[1] in ("expect_tx", "complete_tx"):
                 yield _transaction(m, words)
+            elif words[1] == "check_layout":
+                lines = [_START, f"{m.mnemonic} %pa, {_barrier_place(m)}; selp.b32 %d0, 1, 0, %pa;", _END]
+                yield Case((m.mnemonic,), lines, [("%d0", 32)])
             elif words[1] == "pending_count":
                 lines = [_START, "mbarrier.arrive.shared.b64 %state, [%bar], 2;", f"{m.mnemonic} %d0, %state;", _END]
                 yield Case((m.mnemonic,), lines, [("%d0", 32)])
@@ -193,7 +196,7 @@ def _bulk() -> Iterator[Case]:
                 yield Case((m.mnemonic,), [f"{m.mnemonic} [%cell], 64{_hint(m)};"], [("%x0", 64)])
             elif words[-1] == "commit_group" or "wait_group" in words:
                 yield _group(m, words)
-            elif words[words.index("bulk") + 1] in ("global", "weak") or ".global.shared::cta" in m.mnemonic:
+            elif ".global.shared::cta" in m.mnemonic:
                 yield _out(m)
             elif "shared::cluster.shared::cta" in m.mnemonic:
                 yield _across(m, number)
@@ -221,10 +224,12 @@ def _out(m: Match) -> Case:
 def _in(m: Match, number: int) -> Case:
     multicast = "multicast" in m.mnemonic
     mask = ".reg .b16 %mask; .reg .b32 %one; mov.u32 %g, %cluster_ctarank; shl.b32 %one, 1, %g; cvt.u16.u32 %mask, %one;"
-    copy = f"{m.mnemonic} [%s], [%cell], 48, [%bar]{', %mask' if multicast else ''}{_hint(m)};"
+    ignored = ", 3, 6" if "ignore_oob" in m.mnemonic else ""  # bytes at both ends that are not copied
+    copy = f"{m.mnemonic} [%s], [%cell], 48{ignored}, [%bar]{', %mask' if multicast else ''}{_hint(m)};"
     lines = [mask if multicast else "", "mbarrier.init.shared.b64 [%bar], 1; fence.mbarrier_init.release.cluster;", _SEEN]
     lines += ["mbarrier.arrive.expect_tx.shared::cta.b64 %at, [%bar], 48;", copy, _wait(f"IN{number}")]
     after, puts = _words(8, "%s")
+    puts = [p for k, p in enumerate(puts) if not ignored or k not in (0, 5)]  # what these words hold is left open
     return Case((m.mnemonic,), [*lines, "mbarrier.inval.shared.b64 [%bar];", *after], puts, cluster=multicast)
 
 
@@ -255,7 +260,7 @@ def _remote() -> Iterator[Case]:
             size = TYPES[type_].bits // 8 * count
             names = [f"%v{k}" for k in range(count)]
             sources = f".reg .b{TYPES[type_].bits} %v<{count}>;"
-            move = "mov.b64 {}, %x{};" if TYPES[type_].bits == 64 else "cvt.u32.u64 {}, %x{};"
+            move = {64: "mov.b64 {}, %x{};", 128: "mov.b128 {}, {{%x{}, %x6}};"}.get(TYPES[type_].bits, "cvt.u32.u64 {}, %x{};")
             sources += " ".join(move.format(n, k + 1) for k, n in enumerate(names))
             value = names[0] if count == 1 else "{" + ", ".join(names) + "}"
             lines = [_PEER, sources, "mbarrier.init.shared.b64 [%bar], 1; fence.mbarrier_init.release.cluster;"]

@@ -14,7 +14,6 @@ import json
 import multiprocessing
 import os
 import sys
-import time
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from warpsmith.assembly.ptx.parser import parse
 from warpsmith.base.errors import InputError, WarpsmithError
 from warpsmith.hardware.command import CaptureCommand, Differing, about, compiled, count_report, open_build
 from warpsmith.hardware.gpu_run import prepare
+from warpsmith.hardware.isolated import each_isolated
 from warpsmith.hardware.machine_async import async_cases
 from warpsmith.hardware.machine_case import CTAS, THREADS, MachineProgram, arguments, grouped
 from warpsmith.hardware.machine_lanes import lane_cases
@@ -57,8 +57,8 @@ _HEAD = 4
 _LANES = THREADS * CTAS
 _CELLS = 8
 """Rows that the cells in global memory add to the results."""
-_PATIENCE = 60
-"""Seconds that a GPU is given for all programs."""
+_PATIENCE = 20.0
+"""Seconds that a program is given on the GPU and on the simulator."""
 
 
 def machine_programs() -> list[MachineProgram]:
@@ -186,10 +186,20 @@ def _differences(c: Captured) -> Iterator[tuple[tuple[str, ...], str]]:
 # --- the GPU ----------------------------------------------------------------------------------------------------------
 
 
-def _build_one(task: tuple[int, str]) -> bytes | str:
+def _build_one(task: tuple[int, str]) -> list[tuple[MachineProgram, bytes | str]]:
+    """Compile a program; where ptxas rejects it, each of its cases alone."""
     index, arch = task
+    p = machine_programs()[index]
+    whole = _compiled(p, arch)
+    if isinstance(whole, bytes) or len(p.cases) == 1:
+        return [(p, whole)]
+    parts = [MachineProgram(f"{p.name} case {k}", (c,)) for k, c in enumerate(p.cases)]
+    return [(part, _compiled(part, arch)) for part in parts]
+
+
+def _compiled(p: MachineProgram, arch: str) -> bytes | str:
     try:
-        return compiled(machine_programs()[index].text(arch), arch)
+        return compiled(p.text(arch), arch)
     except WarpsmithError as error:
         return str(error)
 
@@ -204,8 +214,8 @@ def build(arch: str, folder: Path) -> str:
         zipfile.ZipFile(folder / "machine.zip", "w", zipfile.ZIP_DEFLATED) as z,
     ):
         built: list[Any] = []
-        for i, cubin in enumerate(pool.imap(_build_one, [(i, arch) for i in range(len(every))], chunksize=8)):
-            p = every[i]
+        tasks = [(i, arch) for i in range(len(every))]
+        for p, cubin in (made for parts in pool.imap(_build_one, tasks, chunksize=8) for made in parts):
             if isinstance(cubin, str):
                 lines.append(f"{p.name}: {cubin}")
                 continue
@@ -215,19 +225,15 @@ def build(arch: str, folder: Path) -> str:
     return "\n".join([f"{len(built)} programs, {sum(len(p.cases) for p in every)} cases", *lines])
 
 
-def _run_one(task: tuple[list[Any], bytes]) -> tuple[Captured, list[str]] | str:
-    """Run a program in a process of its own, and compare it."""
+def _run_one(task: tuple[list[Any], bytes]) -> tuple[Captured, list[str]]:
+    """Run a program on this machine's GPU, and compare it; raise `WarpsmithError` where the GPU stops."""
     (name, cluster, covers, text), cubin = task
     cases = tuple((tuple(m), n) for m, n in covers)
     args = arguments(sum(n for _, n in cases))
     shape = (CTAS, 1, 1)
-    try:
-        loaded = prepare(
-            cubin, "k", grid=shape, block=(THREADS, 1, 1), args=args, cluster=shape if cluster else (1, 1, 1)
-        )  # fmt: skip
-        loaded.run()
-    except WarpsmithError as error:
-        return f"{name}: {error}"
+    loaded = prepare(cubin, "k", grid=shape, block=(THREADS, 1, 1), args=args, cluster=shape if cluster else (1, 1, 1))
+    loaded.run()
+    loaded.free()
     captured = Captured(name, cluster, cases, text, *_condensed(_rows(args)))
     return captured, difference(captured)
 
@@ -240,21 +246,13 @@ def run(folder: Path, out: Path) -> str:
         tasks = [(p, z.read(f"{i}.cubin")) for i, p in enumerate(manifest["programs"])]
     items: list[Captured] = []
     lines: list[str] = []
-    # a fault kills the context, so every program has a process of its own; one that hangs is left behind
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count() or 2, maxtasksperchild=1) as pool:
-        pending = [(task[0][0], pool.apply_async(_run_one, (task,))) for task in tasks]
-        end = time.monotonic() + _PATIENCE
-        for name, answer in pending:
-            try:
-                found = answer.get(timeout=max(0.1, end - time.monotonic()))
-            except multiprocessing.TimeoutError:
-                found = f"{name}: it did not end"
-            if isinstance(found, str):
-                lines.append(found)
-                continue
-            items.append(found[0])
-            lines += found[1]
-        pool.terminate()
+    found = each_isolated(_run_one, tasks, workers=min(12, os.cpu_count() or 2), patience=_PATIENCE)
+    for ((name, *_), _), answer in zip(tasks, found, strict=True):
+        if isinstance(answer, str):
+            lines.append(f"{name}: {answer}")
+            continue
+        items.append(answer[0])
+        lines += answer[1]
     MachineCapture(about(manifest["arch"], driver()), items).write(out / "machine.capture")
     report = "\n".join([f"{len(items)} programs, {len(lines)} results differ", *lines])
     (out / "machine.txt").write_text(report + "\n", encoding="utf-8")

@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 
     from warpsmith.assembly.ptx.isa import Match, Row
 
-__all__ = ["CELL", "CTAS", "THREADS", "VERSION", "Case", "MachineProgram", "arguments", "executable", "grouped"]
+__all__ = ["CELL", "CTAS", "NEWEST", "THREADS", "VERSION", "Case", "MachineProgram", "arguments", "executable", "grouped"]
 
 THREADS, CELL, CTAS = 64, 64, 2
 """Threads of a CTA, bytes of a cell, CTAs of a program (one cluster where cases ask for it)."""
 VERSION = (9, 0)
-"""PTX version of the programs; forms that are newer are not captured."""
+"""PTX version of the programs; forms that are newer stand in programs of their own, of the version that brought them."""
+NEWEST = (9, 5)
+"""The newest version whose forms are captured; ptxas 13.5 reads it."""
 _PER_PROGRAM = 16
 
 
@@ -55,6 +57,15 @@ class Case:
     cluster: bool = False
     alone: bool = False
     """Whether it has a program of its own."""
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """PTX version that knows every form it covers."""
+        return max([VERSION, *(min(map(_version, match(name)), default=VERSION) for name in self.covers)])
+
+
+def _version(m: Match) -> tuple[int, int]:
+    return max((n.ptx or VERSION for n in m.needs), default=VERSION)
 
 
 @final
@@ -97,6 +108,16 @@ def _words(threads: int, stream: int) -> NDArray[np.uint64]:
     return np.choose((np.arange(n) // 8) % len(kinds), kinds).reshape(threads, 8)
 
 
+_ECHO = f""".func (.param .align 16 .b8 back[{CELL}]) echo (.param .align 16 .b8 given[{CELL}])
+{{
+.reg .b64 %p<8>;
+{" ".join(f"ld.param.b64 %p{k}, [given+{8 * k}]; st.param.b64 [back+{8 * k}], %p{k};" for k in range(8))}
+ret;
+}}
+"""
+"""A function that returns what it is given."""
+
+
 def _text(p: MachineProgram, arch: str) -> str:
     body: list[str] = []
     slot = 0
@@ -111,9 +132,11 @@ def _text(p: MachineProgram, arch: str) -> str:
     copy = "\n".join([*(f"ld.global.b64 %x{k}, [%fixed+{8 * k}];" for k in range(8)), *shared])
     cluster = ".reqnctapercluster 2, 1, 1" if p.cluster else ""
     constants = ", ".join(str(17 * i % 256) for i in range(CELL))
-    head = f".version {VERSION[0]}.{VERSION[1]}\n.target {arch}\n.address_size 64\n"
+    version = max(c.version for c in p.cases)
+    head = f".version {version[0]}.{version[1]}\n.target {arch}\n.address_size 64\n"
     lines = "\n".join(body)
-    return f"""{head}.const .align 16 .b8 table[{CELL}] = {{{constants}}};
+    function = _ECHO if any("echo" in line for c in p.cases for line in c.lines) else ""
+    return f"""{head}{function}.const .align 16 .b8 table[{CELL}] = {{{constants}}};
 .visible .entry k(.param .u64 out, .param .u64 fixed, .param .u64 cells, .param .align 16 .b8 blob[{CELL}]) {cluster}
 {{
 .reg .b64 %x<8>, %o, %fixed, %cell, %sg, %policy, %at; .reg .b32 %s, %n, %lane, %c, %g, %bar, %base;
@@ -140,18 +163,18 @@ def executable(row: Row, arch: str) -> Iterator[Match]:
         for m in match(name):
             if m.row is not row:
                 continue
-            exists = all((n.arch is None or n.arch.allows(target)) and (n.ptx or (0, 0)) <= VERSION for n in m.needs)
+            exists = _version(m) <= NEWEST and all(n.arch is None or n.arch.allows(target) for n in m.needs)
             if exists and not isinstance(registry.build(m), registry.Refused):
                 yield m
 
 
 def grouped(name: str, cases: list[Case]) -> Iterator[MachineProgram]:
-    """Yield programs of a few cases each; those of clusters apart from the others."""
-    for kind in (False, True):
-        some = [c for c in cases if c.cluster is kind and not c.alone]
+    """Yield programs of a few cases each; those of clusters, and those of newer versions of PTX, apart from the others."""
+    kinds = sorted({(c.version, c.cluster) for c in cases})
+    for version, cluster in kinds:
+        some = [c for c in cases if (c.version, c.cluster) == (version, cluster) and not c.alone]
+        what = f"{name}{'' if version == VERSION else f' {version[0]}.{version[1]}'}{' cluster' if cluster else ''}"
         for at in range(0, len(some), _PER_PROGRAM):
-            yield MachineProgram(
-                f"{name}{' cluster' if kind else ''} {at // _PER_PROGRAM}", tuple(some[at : at + _PER_PROGRAM])
-            )
+            yield MachineProgram(f"{what} {at // _PER_PROGRAM}", tuple(some[at : at + _PER_PROGRAM]))
     for i, c in enumerate(c for c in cases if c.alone):
         yield MachineProgram(f"{name} alone {i}", (c,))

@@ -107,6 +107,7 @@ def _tensor(path: Path) -> Iterator[Line]:
         "mma": "fragments of `mma`",
         "load": "tensor loads",
         "store": "tensor stores and reductions",
+        "map": "instructions that write tensor maps",
     }
     found = {title: Line(title, about) for title in titles.values()}
     for p in tensor_programs():

@@ -8,7 +8,7 @@ python -m warpsmith.hardware.tensor_capture compare OUT/tensor.npz
 from __future__ import annotations
 
 import json
-import multiprocessing
+import os
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from warpsmith.assembly.ptx import parse
 from warpsmith.base.errors import CapabilityError, InputError, WarpsmithError
 from warpsmith.hardware.command import CaptureCommand, Differing, about, count_report, open_build
 from warpsmith.hardware.gpu_run import prepare
+from warpsmith.hardware.isolated import each_isolated
 from warpsmith.hardware.tensor_programs import TensorProgram, tensor_programs
 from warpsmith.launch.driver import driver
 from warpsmith.simulator.api import simulate
@@ -41,6 +42,9 @@ def build(arch: str, folder: Path) -> str:
         z.writestr("manifest.json", json.dumps({"arch": arch, "names": [p.name for p in every]}))
     return f"{len(every)} programs"
 
+
+_PATIENCE = 20.0
+"""Seconds that a GPU is given for one program."""
 
 Task = tuple[str, bytes]
 """A program's name and its cubin."""
@@ -70,20 +74,17 @@ def run(folder: Path, out: Path, *, each: Callable[[list[Task]], list[Answer]] |
 
 
 def _each_on_gpu(tasks: list[Task]) -> list[Answer]:
-    # a fault kills the context, so every program has a process of its own
-    with multiprocessing.get_context("spawn").Pool(8, maxtasksperchild=1) as pool:
-        return pool.map(on_gpu, tasks, chunksize=1)
+    return each_isolated(on_gpu, tasks, workers=min(12, os.cpu_count() or 2), patience=_PATIENCE)
 
 
-def on_gpu(task: Task) -> Answer:
-    """Run a program on this machine's GPU."""
+def on_gpu(task: Task) -> NDArray[Any]:
+    """Run a program on this machine's GPU; raise `WarpsmithError` with the driver's error, after which the context is lost."""
     name, cubin = task
     (p,) = (p for p in tensor_programs() if p.name == name)
     args = p.arguments()
-    try:
-        prepare(cubin, "k", grid=(1, 1, 1), block=(p.block, 1, 1), args=args).run()
-    except WarpsmithError as error:
-        return str(error)
+    loaded = prepare(cubin, "k", grid=(1, 1, 1), block=(p.block, 1, 1), args=args)
+    loaded.run()
+    loaded.free()
     return args[0]
 
 

@@ -5,14 +5,18 @@ Inputs come from fixed seeds; every program writes its first argument. Results o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, final
+from functools import cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from warpsmith.hardware.tensor_interleaved import interleaved_programs
+from warpsmith.hardware.tensor_program import TensorProgram, load_program, random_map, source, store_program
+from warpsmith.hardware.tensor_spellings import spelled_programs
 from warpsmith.simulator.matrix_descriptor import MatrixDescriptor, encode
 from warpsmith.simulator.operand_values import WIDTH
 from warpsmith.simulator.tensormap import TensorMap
@@ -22,31 +26,6 @@ __all__ = ["TensorProgram", "tensor_programs"]
 Array = NDArray[Any]
 IMAGE = 32768
 """Bytes of shared memory that wgmma programs fill."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class TensorProgram:
-    """A kernel `k` with its arguments; the first is the output."""
-
-    name: str
-    text: str
-    arguments: Callable[[], list[Any]]
-    block: int = 128
-
-
-def _source(parameters: str, body: str) -> str:
-    return f""".version 8.7
-.target sm_90a
-.address_size 64
-.visible .entry k(.param .u64 out, {parameters})
-{{
- .reg .b32 %r<300>; .reg .b64 %rd<40>; .reg .f64 %fd<40>; .reg .pred %p<10>; .reg .b32 %t; .reg .b64 %out;
- mov.u32 %t, %tid.x; ld.param.u64 %out, [out];
-{body}
- ret;
-}}
-"""
 
 
 def _bits(type_: str, count: int, seed: int) -> Array:
@@ -101,7 +80,7 @@ FILL:
         return [np.zeros((count, 128), np.uint32), image.copy(), int(a or 0), int(b), fragment.copy()]
 
     parameters = ".param .u64 image, .param .u64 da, .param .u64 db, .param .u64 fragment"
-    return TensorProgram(f"wgmma {name}", _source(parameters, body), arguments)
+    return TensorProgram(f"wgmma {name}", source(parameters, body), arguments)
 
 
 def _wgmmas() -> Iterator[TensorProgram]:
@@ -157,7 +136,7 @@ def _mma(mnemonic: str, counts: tuple[int, int, int], types: tuple[str, str, str
         data = np.concatenate(parts)
         return [np.zeros((counts[2], 32), f"u{unit}"), data]
 
-    return TensorProgram(f"mma {mnemonic}", _source(".param .u64 in", body), arguments, 32)
+    return TensorProgram(f"mma {mnemonic}", source(".param .u64 in", body), arguments, 32)
 
 
 def _mmas() -> Iterator[TensorProgram]:
@@ -214,58 +193,15 @@ def _sparse() -> Iterator[TensorProgram]:
 
 def _load(
     name: str,
-    tensor_map: Callable[[], TensorMap],
+    made: Callable[[], TensorMap],
     at: list[int],
     size: int,
     mode: str = "tile",
     tail: str = "",
     sent: int | None = None,
 ) -> TensorProgram:
-    """The `size` bytes where a box lies in shared memory, of which `sent` (None: all) arrive."""
-    where = ", ".join(map(str, at))
     copy = f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes"
-    body = f""" .shared .align 1024 .b8 buf[{size}]; .shared .align 8 .b64 bar;
- mov.u32 %r1, buf; mov.u32 %r2, bar; mov.u64 %rd1, map; cvta.param.u64 %rd1, %rd1; setp.ne.u32 %p1, %t, 0; mov.u32 %r3, %t;
-CLEAR:
- setp.ge.u32 %p3, %r3, {size // 4};
- @%p3 bra CLEARED;
- shl.b32 %r4, %r3, 2; add.u32 %r5, %r1, %r4; st.shared.b32 [%r5], 0xCCCCCCCC; add.u32 %r3, %r3, 128;
- bra CLEAR;
-CLEARED:
- fence.proxy.async.shared::cta; bar.sync 0;
- @%p1 bra LOADED;
- mbarrier.init.shared::cta.b64 [%r2], 1; fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;
- mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {sent or size};
- {copy} [%r1], [%rd1, {{{where}}}], [%r2]{tail};
-LOADED:
- bar.sync 0;
-WAIT:
- mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0;
- @!%p2 bra WAIT;
- mov.u32 %r3, %t;
-COPY:
- setp.ge.u32 %p3, %r3, {size // 4};
- @%p3 bra DONE;
- shl.b32 %r4, %r3, 2; add.u32 %r5, %r1, %r4; ld.shared.b32 %r6, [%r5];
- cvt.u64.u32 %rd2, %r4; add.u64 %rd3, %out, %rd2; st.global.b32 [%rd3], %r6; add.u32 %r3, %r3, 128;
- bra COPY;
-DONE:
-"""
-    parameters = ".param .align 64 .b8 map[128]"
-    return TensorProgram(f"load {name}", _source(parameters, body), lambda: [np.zeros(size, np.uint8), tensor_map()])
-
-
-def _map(dtype: Any, shape: tuple[int, ...], **options: Any) -> Callable[[], TensorMap]:
-    def make() -> TensorMap:
-        rng = np.random.default_rng(21)
-        array = (rng.standard_normal(shape) * 2.0 ** rng.integers(-3, 4, shape)).astype(np.float32)
-        if np.dtype(dtype).kind in "iu":
-            return TensorMap(rng.integers(0, 100, shape).astype(dtype), **options)
-        if dtype == np.float32:
-            array.view(np.uint32)[..., ::5] &= 0x807FFFFF  # subnormals
-        return TensorMap(array.astype(dtype), **options)
-
-    return make
+    return load_program(name, made, at, size, copy, tail=tail, sent=sent)
 
 
 def _loads() -> Iterator[TensorProgram]:
@@ -274,100 +210,61 @@ def _loads() -> Iterator[TensorProgram]:
             span = 2 * inner if swizzle == "none" else int(swizzle[:-1])
             if inner * 2 <= span:
                 options = {"box": (16, inner), "swizzle": swizzle}
-                tensor_map = _map(np.uint16, (64, 128), **options)
+                tensor_map = random_map(np.uint16, (64, 128), **options)
                 yield _load(f"{swizzle} inner {inner}", tensor_map, [24, 5], 16 * span, sent=32 * inner)
     for name, dtype in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16), ("f32", np.float32), ("f64", np.float64)):
         for fill in ("zero", "nan"):
             item = np.dtype(dtype).itemsize  # the first column must be a multiple of 16 bytes
-            tensor_map = _map(dtype, (32, 32), box=(8, 16), fill=fill)
+            tensor_map = random_map(dtype, (32, 32), box=(8, 16), fill=fill)
             yield _load(f"{name} {fill} outside", tensor_map, [-16 // item, 28], 128 * item)
     for element in ("tf32", "f32_ftz", "tf32_ftz"):
-        yield _load(element, _map(np.float32, (32, 32), box=(8, 16), element=element), [4, 3], 512)
+        yield _load(element, random_map(np.float32, (32, 32), box=(8, 16), element=element), [4, 3], 512)
     for strides in ((3, 1), (2, 1), (8, 1), (3, 2)):
         options = {"box": (10, 16), "element_strides": strides}
-        yield _load(f"strides {strides}", _map(np.float32, (32, 32), **options), [0, 27], -(-10 // strides[0]) * 64)
-    yield _load("3d", _map(np.int32, (6, 7, 32), box=(2, 3, 8)), [4, 5, 5], 2 * 3 * 32)
+        yield _load(f"strides {strides}", random_map(np.float32, (32, 32), **options), [0, 27], -(-10 // strides[0]) * 64)
+    yield _load("3d", random_map(np.int32, (6, 7, 32), box=(2, 3, 8)), [4, 5, 5], 2 * 3 * 32)
     for offsets, at in (((0, 0), (-1, -1)), ((2, 1), (1, 0)), ((1, 2), (3, 4))):
         pixels = {"lower": (-1, -1), "upper": (-1, -1), "channels": 8, "pixels": 48}
         tail = f", {{{offsets[0]}, {offsets[1]}}}"
         start = [0, *at, 0]
-        yield _load(f"im2col {offsets} {at}", _map(np.float16, (2, 6, 5, 8), **pixels), start, 48 * 16, "im2col", tail)
+        yield _load(f"im2col {offsets} {at}", random_map(np.float16, (2, 6, 5, 8), **pixels), start, 48 * 16, "im2col", tail)
         stepped = {**pixels, "element_strides": (1, 2, 2, 1)}
-        yield _load(f"im2col strided {offsets} {at}", _map(np.float16, (4, 6, 5, 8), **stepped), start, 48 * 16, "im2col", tail)
-
-
-def _store(
-    name: str, tensor_map: Callable[[], TensorMap], at: list[int], size: int, copy: str, *, narrow: bool = False
-) -> TensorProgram:
-    """The whole tensor after a box of counted words was stored, or reduced, into it."""
-    where = ", ".join(map(str, at))
-    total = tensor_map().memory.nbytes
-    # numbers near one in each half of a word for floating types
-    ones = "and.b32 %r6, %r3, 63; mul.lo.u32 %r6, %r6, 0x00110013; add.u32 %r6, %r6, 0x3C003C00;"
-    word = ones if narrow else "mul.lo.u32 %r6, %r3, 77;"
-    body = f""" .shared .align 1024 .b8 buf[{size}];
- mov.u32 %r1, buf; mov.u64 %rd1, map; cvta.param.u64 %rd1, %rd1; setp.ne.u32 %p1, %t, 0;
- mov.u32 %r3, %t; ld.param.u64 %rd4, [tensor];
-FILL:
- setp.ge.u32 %p3, %r3, {size // 4};
- @%p3 bra FILLED;
- shl.b32 %r4, %r3, 2; add.u32 %r5, %r1, %r4; {word} st.shared.b32 [%r5], %r6; add.u32 %r3, %r3, 128;
- bra FILL;
-FILLED:
- fence.proxy.async.shared::cta; bar.sync 0;
- @%p1 bra STORED;
- {copy} [%rd1, {{{where}}}], [%r1];
- cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; fence.proxy.async.global;
-STORED:
- fence.acq_rel.gpu; bar.sync 0;
- mov.u32 %r3, %t;
-COPY:
- setp.ge.u32 %p3, %r3, {total // 4};
- @%p3 bra DONE;
- shl.b32 %r4, %r3, 2; cvt.u64.u32 %rd2, %r4; add.u64 %rd3, %rd4, %rd2; ld.volatile.global.b32 %r6, [%rd3];
- add.u64 %rd3, %out, %rd2; st.global.b32 [%rd3], %r6; add.u32 %r3, %r3, 128;
- bra COPY;
-DONE:
-"""
-
-    def arguments() -> list[Any]:
-        made = tensor_map()
-        return [np.zeros(total, np.uint8), made, made.memory]
-
-    return TensorProgram(f"store {name}", _source(".param .align 64 .b8 map[128], .param .u64 tensor", body), arguments)
+        yield _load(
+            f"im2col strided {offsets} {at}", random_map(np.float16, (4, 6, 5, 8), **stepped), start, 48 * 16, "im2col", tail
+        )
 
 
 def _stores() -> Iterator[TensorProgram]:
     shape = {1: (64,), 2: (16, 32), 3: (4, 6, 32), 4: (3, 4, 5, 16), 5: (2, 3, 4, 5, 8)}
     for rank, dims in shape.items():
         box = tuple(max(1, d // 2) for d in dims)
-        tensor_map = _map(np.int32, dims, box=box)
+        tensor_map = random_map(np.int32, dims, box=box)
         copy = f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group"
         at = [4, *[1] * (rank - 1)]
-        yield _store(f"rank {rank}", tensor_map, at, 4 * int(np.prod(box)), copy)
+        yield store_program(f"rank {rank}", tensor_map, at, 4 * int(np.prod(box)), copy)
     for op in ("add", "min", "max", "inc", "dec", "and", "or", "xor"):
         types: list[Any] = [np.uint32] if op in ("inc", "dec") else [np.uint32, np.int32, np.uint64]
         types += [np.float16, ml_dtypes.bfloat16, *([np.float32] if op == "add" else [])] if op in ("add", "min", "max") else []
         for dtype in types:
             size = 8 * 16 * np.dtype(dtype).itemsize
             copy = f"cp.reduce.async.bulk.tensor.2d.global.shared::cta.{op}.tile.bulk_group"
-            tensor_map = _map(dtype, (16, 32), box=(8, 16))
-            yield _store(
+            tensor_map = random_map(dtype, (16, 32), box=(8, 16))
+            yield store_program(
                 f"{op} {np.dtype(dtype).name}", tensor_map, [8, 4], size, copy, narrow=np.dtype(dtype).kind not in "iu"
             )
     for swizzle in ("32B", "64B", "128B"):
-        tensor_map = _map(np.uint16, (32, 128), box=(8, int(swizzle[:-1]) // 2), swizzle=swizzle)
+        tensor_map = random_map(np.uint16, (32, 128), box=(8, int(swizzle[:-1]) // 2), swizzle=swizzle)
         copy = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group"
-        yield _store(f"swizzle {swizzle}", tensor_map, [8, 28], 8 * int(swizzle[:-1]), copy)
-        small = _map(np.uint16, (32, 128), box=(8, 8), swizzle=swizzle)
-        yield _store(f"narrow {swizzle}", small, [120, 3], 8 * int(swizzle[:-1]), copy)
+        yield store_program(f"swizzle {swizzle}", tensor_map, [8, 28], 8 * int(swizzle[:-1]), copy)
+        small = random_map(np.uint16, (32, 128), box=(8, 8), swizzle=swizzle)
+        yield store_program(f"narrow {swizzle}", small, [120, 3], 8 * int(swizzle[:-1]), copy)
     pixels = {"lower": (-1, -1), "upper": (-1, -1), "channels": 8, "pixels": 32}
     copy = "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group"
-    yield _store("im2col", _map(np.float16, (2, 6, 5, 8), **pixels), [0, 1, 0, 0], 32 * 16, copy)
+    yield store_program("im2col", random_map(np.float16, (2, 6, 5, 8), **pixels), [0, 1, 0, 0], 32 * 16, copy)
 
 
 def _edges() -> Iterator[TensorProgram]:
-    """Stores and reductions before and past the edges of a tensor; interleaved boxes of several slices."""
+    """Stores and reductions before and past the edges of a tensor."""
     tile = "global.shared::cta.tile.bulk_group"
     for what, head in (("store", "cp.async.bulk.tensor"), ("add", "cp.reduce.async.bulk.tensor")):
         copy = f"{head}.{{}}d.{tile}" if what == "store" else f"{head}.{{}}d.{tile.replace('tile', 'add.tile')}"
@@ -375,25 +272,28 @@ def _edges() -> Iterator[TensorProgram]:
             (-4, 0), (-12, 4), (-16, 0), (-20, 0), (0, -1), (4, -7), (0, -8), (0, -9), (-4, -1), (-16, -8),
             (-4, 12), (24, -1), (24, 0), (0, 12), (24, 12), (32, 0), (0, 16), (36, 20),
         ):  # fmt: skip
-            yield _store(f"edge {what} {at}", _map(np.int32, (16, 32), box=(8, 16)), list(at), 512, copy.format(2))
+            yield store_program(f"edge {what} {at}", random_map(np.int32, (16, 32), box=(8, 16)), list(at), 512, copy.format(2))
         for at in ((-4,), (-32,), (48,)):
-            yield _store(f"edge {what} {at}", _map(np.int32, (64,), box=(32,)), list(at), 128, copy.format(1))
+            yield store_program(f"edge {what} {at}", random_map(np.int32, (64,), box=(32,)), list(at), 128, copy.format(1))
         for at in ((0, 0, 0, -1), (0, 0, -1, 0), (8, 4, 3, 2)):
-            yield _store(f"edge {what} {at}", _map(np.int32, (3, 4, 5, 16), box=(1, 2, 2, 8)), list(at), 128, copy.format(4))
+            yield store_program(
+                f"edge {what} {at}", random_map(np.int32, (3, 4, 5, 16), box=(1, 2, 2, 8)), list(at), 128, copy.format(4)
+            )
         pixels = {"lower": (0, 0), "upper": (0, 0), "channels": 8, "pixels": 32}
         columns = copy.format(4).replace("tile", "im2col_no_offs")
+        for lower, upper, count in (((-1, -1), (-1, -1), 3), ((-1, 0), (0, 0), 4), ((0, -1), (0, 0), 6), ((0, 0), (1, 1), 32)):
+            box = {"lower": lower, "upper": upper, "channels": 8, "pixels": count}
+            made = random_map(np.float16, (2, 6, 5, 8), **box)
+            yield store_program(f"edge im2col {what} {count} of {lower} {upper}", made, [0, 1, 1, 0], count * 16, columns)
         for at in ((0, 0, 0, 0), (0, -1, 0, 0), (0, 0, -1, 0), (0, 0, 0, -1), (0, 4, 5, 1)):
-            yield _store(f"edge im2col {what} {at}", _map(np.float16, (2, 6, 5, 8), **pixels), list(at), 32 * 16, columns)
-    for interleave, slice_, swizzles in (("16B", 8, ("none",)), ("32B", 16, ("none", "32B"))):
-        for swizzle in swizzles:
-            for held, slices, at in ((1, 1, 0), (4, 1, 0), (4, 1, 2), (4, 2, 0), (4, 2, 1), (4, 3, 0), (4, 4, 0), (4, 2, 3)):
-                options = {"box": (2, 4, slices * slice_), "swizzle": swizzle, "interleave": interleave}
-                name = f"interleave {interleave} {swizzle} of {held}, {slices} from {at}"
-                made, size = _map(np.uint16, (4, 6, held * slice_), **options), slices * 8 * slice_ * 2
-                yield _load(name, made, [at * slice_, 1, 1], size)
-                yield _store(name, made, [at * slice_, 1, 1], size, f"cp.async.bulk.tensor.3d.{tile}")
+            yield store_program(
+                f"edge im2col {what} {at}", random_map(np.float16, (2, 6, 5, 8), **pixels), list(at), 32 * 16, columns
+            )
 
 
+@cache
 def tensor_programs() -> list[TensorProgram]:
     """Return every program."""
-    return [*_wgmmas(), *_mmas(), *_sparse(), *_loads(), *_stores(), *_edges()]
+    first = [*_wgmmas(), *_mmas(), *_sparse(), *_loads(), *_stores(), *_edges(), *interleaved_programs()]
+    known = {word for p in first for word in re.findall(r"cp\.[\w.:]+", p.text)}
+    return [*first, *spelled_programs(known)]

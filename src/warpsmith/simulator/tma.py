@@ -34,6 +34,7 @@ __all__ = [
     "packed",
     "padding",
     "pieces",
+    "pixel_before",
     "row_bytes",
     "rows_gather",
     "rows_im2col",
@@ -55,23 +56,16 @@ class Rows(NamedTuple):
 
 _GROUP = {"b4x16_p64": 8, "b6x16_p32": 12}
 """Bytes in global memory of sixteen elements that take 16 bytes of shared memory."""
-_SLICE = {"16B": 16, "32B": 32}
-"""Bytes of a slice of channels by interleave."""
 
 
-def modelled(f: TensorMapFields, column: int) -> None:
-    """Raise `CapabilityError` for tensor maps, and innermost coordinates, whose copies are not modelled.
+def modelled(f: TensorMapFields) -> None:
+    """Raise `CapabilityError` for tensor maps whose copies are not modelled.
 
-    An interleaved tensor of one slice is laid out like one without interleave. With more, the manual says neither how far
-    slices lie apart in global memory, nor in which order slices and pixels follow each other in shared memory, nor whether
-    the innermost coordinate counts channels or slices.
+    Of interleaved tensors an H200 shows that the innermost coordinate, extent and box count slices of 16 or 32 bytes (not
+    elements), each at that multiple of the tensor's address; where rows of slices come in shared memory is not known yet.
     """
     if f.interleave != "none":
-        name = f"simulator: tensor copies with interleave {f.interleave}"
-        if f.dims[0] * f.bits // 8 != _SLICE[f.interleave] or _count(f) != f.dims[0] or column or f.element_strides[0] != 1:
-            raise CapabilityError(f"{name} are modelled for tensors of one slice of {_SLICE[f.interleave]} bytes, taken whole")
-        if f.swizzle not in ("none", f.interleave):
-            raise CapabilityError(f"{name} and swizzle {f.swizzle} are not modelled")
+        raise CapabilityError(f"simulator: tensor copies with interleave {f.interleave} are not modelled")
     if f.swizzle == FLIP_8B:
         raise CapabilityError(f"simulator: tensor copies with swizzle {f.swizzle} are not modelled")
 
@@ -167,6 +161,18 @@ def rows_im2col(f: TensorMapFields, coordinates: list[int], offsets: list[int]) 
         _advance(position, f.lower, high, f.element_strides[1 : 1 + spatial])
     out += coordinates[0] * f.bits // 8
     return Rows(out, None if valid.all() else valid, *_inside(f, coordinates[0], f.channels))
+
+
+def pixel_before(f: TensorMapFields, coordinates: list[int]) -> tuple[int, ...] | None:
+    """Return the first pixel (W first, the image last) of an im2col copy that lies before the tensor; None: none does."""
+    spatial = len(f.dims) - 2
+    position = list(coordinates[1:])
+    high = [f.dims[1 + i] - 1 + f.upper[i] for i in range(spatial)]
+    for _ in range(f.pixels):
+        if min(position) < 0:
+            return tuple(position)
+        _advance(position, f.lower, high, f.element_strides[1 : 1 + spatial])
+    return None
 
 
 def rows_im2col_w(f: TensorMapFields, coordinates: list[int], halo: int, offset: int, pixels: int) -> Rows:

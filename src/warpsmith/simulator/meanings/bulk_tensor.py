@@ -83,7 +83,7 @@ def tensor(m: Match) -> Function | Refused:
                 continue
             offsets = [lane.at(o) for o in v["o"]] if v.get("o") is not None else []
             coordinates = [lane.at(c) for c in _split(v["m"][1], mode, dimensions)[1]]
-            modelled(f, coordinates[0])
+            modelled(f)
             if not _starts_on_sixteen(x, lane, f, coordinates[0]):
                 continue
             if "mbar" in v:
@@ -335,7 +335,7 @@ def prefetch(m: Match) -> Function | Refused:
             f = _map_of(x, lane, v["m"], dimensions, mode)
             if f is not None:
                 column = lane.at(_split(v["m"][1], mode, dimensions)[1][0])
-                modelled(f, column)
+                modelled(f)
                 _starts_on_sixteen(x, lane, f, column)
 
     return run

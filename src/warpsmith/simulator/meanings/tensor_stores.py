@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpsmith.base.tensormap import ELEMENTS
+from warpsmith.simulator.tma import pixel_before
 
 if TYPE_CHECKING:
     from warpsmith.base.tensormap import TensorMapFields
@@ -20,8 +21,8 @@ def stored(
     """Report a store whose box begins before the tensor, or of an element type that has none; say whether it may go on.
 
     "Starting co-ordinates for Bounding Box must be non-negative"; on sm_107 those of `.tile::scatter4` may be negative. An H200
-    stops with an illegal instruction. The pixel box of im2col "must stay within the tensor boundaries"; an H200 stores
-    all the same.
+    stops with an illegal instruction. The pixel box of im2col "must stay within the tensor boundaries"; an H200 stops where
+    one of the pixels lies before the tensor, and leaves out those beyond its end.
     """
     what = "store" if reduction is None else "reduction"
     if f.element == "b4x16_p64" or (reduction is not None and ELEMENTS[f.element].bits < 8):
@@ -37,6 +38,11 @@ def stored(
         x.finding(
             "out-of-bounds", text + "only sm_107 takes negative ones", lanes=lane.mask, severity="portability", repair=repair
         )
+    before = pixel_before(f, coordinates) if f.mode == "im2col" else None
+    if before is not None:
+        text = f"a tensor {what} reaches pixel ({', '.join(map(str, before))}), before the tensor (lower corner {f.lower})"
+        _report(x, lane, text, "Use a tensor map for stores whose lower corner is not negative.")
+        return False
     if f.mode != "tiled" and (min(f.lower) < 0 or max(f.upper) > 0):
         x.finding(
             "out-of-bounds",
