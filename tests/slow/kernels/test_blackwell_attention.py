@@ -15,7 +15,7 @@ ACCEPTANCE = [(1, 1, 256), (1, 2, 512), (2, 4, 1024), (1, 8, 4096)]
 
 
 @pytest.mark.parametrize(("batch", "heads", "length"), ACCEPTANCE)
-@pytest.mark.parametrize("build", [builders.build_attention, builders.build_attention_occ2])
+@pytest.mark.parametrize("build", [builders.build_attention, builders.build_attention_occ2, builders.build_attention_2cta])
 def test_acceptance(build, batch, heads, length):
     random = np.random.default_rng(0)
     rows = batch * heads * length

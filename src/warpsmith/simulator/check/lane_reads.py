@@ -1,9 +1,10 @@
 """The reads of each lane, kept where several lanes of a warp read one cell of shared memory.
 
-A place, the entry of a cell for one warp, tells of the lane that read last: enough as long as that lane is the only one.
-When another reads the cell while the first may still matter (no barrier of the CTA since), the place gets a *vector*: an
-entry for each lane, and one for the products of the warp. It keeps its vector, so that steady traffic costs one gather and
-one scatter. This is FastTrack's "epoch until shared, then a vector" (Flanagan and Freund, 2009), by warps.
+A place, the entry of a cell for one warp, tells of the lane that read last: enough as long as that lane is the only one, or
+those that read with it: the place keeps their mask. When others read the cell while the first may still matter (no barrier of
+the CTA since), the place gets a *vector*: an entry for each lane, and one for the products of the warp. It keeps its vector,
+so that steady traffic costs one scatter, or two. This is FastTrack's "epoch until shared, then a vector" (Flanagan and Freund,
+2009), by warps.
 
 An entry of a vector stands for the lanes of its *mask*: lanes that read together are noted once, in the slot of the lowest.
 Slots may overlap: each is a read that took place. A slot is only overwritten by one that stands for its lanes, too; else
@@ -43,6 +44,8 @@ _LANES = np.arange(32)
 _BITS = (1 << _LANES).astype(np.uint32)
 _STEPS = ((_LANES[None, :] - _LANES[:, None]) << AGENT).astype(np.uint64)
 """What turns the entry of one lane `[32, 1]` into that of another."""
+_TURNS = 8
+"""Times that groups may find others at their places, who need them no longer, before the places get vectors."""
 _ROOM = 1 << 19
 """Vectors at first: memory that is not touched costs nothing, and moving them does."""
 
@@ -55,10 +58,12 @@ class LaneReads:
         self.threads, self.columns = threads, columns
         self.width = 65 if strong else 33
         self.of: NDArray[np.int32] | None = None
+        self.together: NDArray[np.uint32] | None = None
+        """Which lanes the entry of each place without a vector stands for, flat as `of`; 0: the one it names."""
         self.version = 0
         """Changes whenever `of` does."""
         self.changes = 0
-        """Changes whenever a mask does."""
+        """Changes whenever a mask does, or whom the entry of a place names."""
         self.used = False
         """Some lane has read something."""
         self._full = full
@@ -76,15 +81,16 @@ class LaneReads:
         reads must be noted by groups.
         """
         self.used = True
-        if self.of is not None and self.of.take(at, mode="clip").any():
+        if any(a is not None and a.take(at, mode="clip").any() for a in (self.of, self.together)):
             return False
         before = reads.take(at, mode="clip")
         alone = ((before ^ entries) & _SAME) == 0
-        alone |= before < bound
         if lanes is not None:
             alone |= ~lanes
         if not alone.all():
-            return False
+            if not (alone | (before < bound)).all():
+                return False
+            self.changes += 1
         reads[at] = entries
         alone = ((reads.take(at, mode="clip") ^ entries) & _SAME) == 0
         if lanes is not None:
@@ -94,30 +100,52 @@ class LaneReads:
     def note_groups(self, reads: Entries, groups: ReadGroups, entries: Entries, bound: Any) -> None:
         """Note the reads of groups of lanes, whose `entries` `[m]` name the lowest lane of each, as `note` does."""
         self.used = True
+        if groups.settled == (self.version, self.changes):  # every place and slot has the mask it will have
+            reads[groups.at] = entries
+            if groups.which.size:
+                self._vectors.reshape(-1)[groups.vector_at] = entries if groups.chosen is None else entries[groups.chosen]
+            return
         self._follow(groups)
         if groups.lacking is not None:
-            before = reads.take(groups.at, mode="clip")
-            other = (((before ^ entries) & _SAME) != 0) & (before >= bound) | groups.several
-            if self.of is not None:
-                other &= groups.lacking
-            if other.any():
-                self._share(reads.size, groups.at[other], before[other])
-                self._follow(groups)
+            self._take(reads, groups, entries, bound)
         reads[groups.at] = entries
-        if groups.which.size == 0:
-            return
-        chosen = groups.chosen
-        mine = entries if chosen is None else entries[chosen]
-        if groups.settled == (self.version, self.changes):  # every slot has the mask it will have
-            self._vectors.reshape(-1)[groups.vector_at] = mine
-            return
-        slots = groups.slots if chosen is None else groups.slots[chosen]
-        masks = groups.masks if chosen is None else groups.masks[chosen]
-        if self.width > 33 and groups.strong:
-            slots = slots + 32
-        self._put(groups.which, slots, mine, masks)
-        groups.vector_at = slots * self._masks.shape[1] + groups.which
+        if groups.which.size:
+            chosen = groups.chosen
+            slots = groups.slots if chosen is None else groups.slots[chosen]
+            masks = groups.masks if chosen is None else groups.masks[chosen]
+            if self.width > 33 and groups.strong:
+                slots = slots + 32
+            self._put(groups.which, slots, entries if chosen is None else entries[chosen], masks)
+            groups.vector_at = slots * self._masks.shape[1] + groups.which
         groups.settled = self.version, self.changes
+
+    def _take(self, reads: Entries, groups: ReadGroups, entries: Entries, bound: Any) -> None:
+        """Prepare places without vectors for the entries of groups; those that others still need get vectors."""
+        if self.together is None and groups.several.any():
+            if not fits(4 * reads.size):
+                self._full()
+                return
+            self.together = np.zeros(reads.size, np.uint32)
+        before = reads.take(groups.at, mode="clip")
+        lanes = groups.slots + agents_of(before) - agents_of(entries)  # outside of 0 to 31: of another warp, or no lane's
+        foreign = (lanes & ~31 != 0) | (((before ^ entries) & _STRONG) != 0)
+        held = _BITS[lanes & 31]
+        if self.together is not None:
+            held |= self.together.take(groups.at, mode="clip")
+        foreign |= (held & ~groups.masks) != 0
+        groups.turns += 1
+        other = foreign & (before != 0) if groups.turns > _TURNS else foreign & (before >= bound)
+        if other.any():
+            self._share(reads.size, groups.at[other], before[other])
+            self._follow(groups)
+        self.changes += bool((((before ^ entries) & _SAME) != 0).any())
+        if self.together is not None:
+            at = groups.at if self.of is None or groups.lacking is None else groups.at[groups.lacking]
+            wanted = np.where(groups.several, groups.masks, 0)
+            wanted = wanted if at is groups.at else wanted[groups.lacking]
+            if not np.array_equal(self.together.take(at), wanted):
+                self.together[at] = wanted
+                self.changes += 1
 
     def replaced(self, reads: Entries, at: Places, entries: Entries) -> None:
         """Note that products read at places `at`, before their entries replace those in `reads`."""
@@ -149,22 +177,41 @@ class LaneReads:
 
     # --- asking -----------------------------------------------------------------------------------------------------
 
-    def at(self, places: Places) -> tuple[Places, Entries] | None:
-        """Return the entries `[m, lanes]` of the vectors among flat places `[n]`, and which of the `n` they are of."""
-        if self.of is None:
-            return None
-        which = self.of.take(places, mode="clip")
-        some = np.flatnonzero(which)
-        return (some, self._spread(which[some])) if some.size else None
+    def at(self, reads: Entries, places: Places) -> tuple[Places, Entries] | None:
+        """Return the entries `[m, lanes]` of all lanes of flat places `[n]` where there are several, and which those are."""
+        of = None if self.of is None else self.of.take(places, mode="clip")
+        together = None if self.together is None else self.together.take(places, mode="clip")
+        return self._of_places(of, together, reads.take(places, mode="clip"))
 
-    def of_cells(self, cells: Any, readers: int) -> Entries | None:
-        """Return all entries of the vectors of cells (an index); None where there are none."""
-        if self.of is None or not (which := self.of.reshape(-1, readers)[cells]).any():
+    def of_cells(self, reads: Entries, cells: Any, readers: int) -> Entries | None:
+        """Return the entries of all lanes of cells (an index) where there are several; None where there are none."""
+        of = None if self.of is None else self.of.reshape(-1, readers)[cells].reshape(-1)
+        together = None if self.together is None else self.together.reshape(-1, readers)[cells].reshape(-1)
+        found = self._of_places(of, together, reads.reshape(-1, readers)[cells].reshape(-1))
+        return None if found is None else found[1]
+
+    def _of_places(
+        self, of: NDArray[np.int32] | None, together: NDArray[np.uint32] | None, reads: Entries
+    ) -> tuple[Places, Entries] | None:  # fmt: skip
+        which = np.zeros(reads.size, np.int32) if of is None else of
+        masks = np.zeros(reads.size, np.uint32) if together is None else together
+        some = np.flatnonzero((which != 0) | (masks != 0))
+        if not some.size:
             return None
-        return self._spread(which[which > 0])
+        out, have = np.zeros((some.size, self.width), np.uint64), which[some] != 0
+        if have.any():
+            out[have] = self._spread(which[some][have])
+        if not have.all():
+            entries, lanes = reads[some][~have][:, None], (masks[some][~have][:, None] & _BITS) != 0
+            lowest = agents_of(entries[:, 0]) % self.columns & 31
+            out[~have, :32] = np.where(lanes & (entries != 0), entries + _STEPS[lowest], 0)
+        return some, out
 
     def forget(self, cells: Any, readers: int) -> None:
         """Forget the reads of cells (an index)."""
+        if self.together is not None and self.together.reshape(-1, readers)[cells].any():
+            self.together.reshape(-1, readers)[cells] = 0
+            self.changes += 1
         if self.of is not None and (which := self.of.reshape(-1, readers)[cells]).any():
             self._vectors[:, which[which > 0]] = 0
             self._masks[:, which[which > 0]] = 0
@@ -172,6 +219,11 @@ class LaneReads:
 
     def resize(self, cells: int, readers: int, times: int) -> None:
         """Follow a shadow whose cells were split into `times` each, and which has now so many."""
+        if self.together is not None:
+            old = np.repeat(self.together.reshape(-1, readers), times, axis=0).reshape(-1)
+            self.together = np.zeros(cells * readers, np.uint32)
+            self.together[: old.size] = old
+            self.changes += 1
         if self.of is None:
             return
         new = np.repeat(self.of.reshape(-1, readers), times, axis=0).reshape(-1)
@@ -240,7 +292,12 @@ class LaneReads:
         old = before[new][first]
         kept = old != 0
         slots = self._slots(old[kept])
-        self._put(self.of[some[kept]], slots, old[kept], np.where(slots < self.width - 1, _BITS[slots & 31], 0))
+        masks = np.where(slots < self.width - 1, _BITS[slots & 31], 0).astype(np.uint32)
+        if self.together is not None:
+            held = self.together[some[kept]]
+            masks = np.where(held != 0, held, masks)
+            self.together[some] = 0
+        self._put(self.of[some[kept]], slots, old[kept], masks)
 
 
 def _grown(array: NDArray[Any], used: int, room: int) -> NDArray[Any]:

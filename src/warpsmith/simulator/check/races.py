@@ -323,7 +323,7 @@ class RaceWatch:
         shadow, (*access, place) = accesses.shadow, pairs.where
         if shadow.lanes is None:
             return pairs
-        found = shadow.lanes.at(accesses.cells[tuple(access)] * shadow.readers + place)
+        found = shadow.lanes.at(shadow.reads, accesses.cells[tuple(access)] * shadow.readers + place)
         if found is None:
             return pairs
         some, reads = found

@@ -53,7 +53,9 @@ class ReadGroups:
     chosen: Ints | None = None
     lacking: NDArray[np.bool_] | None = None
     settled: tuple[int, int] = (-1, -1)
-    """When (`LaneReads.version`, `.changes`) the slots `vector_at` of the vectors had the masks of the groups."""
+    """When (`LaneReads.version`, `.changes`) the places, and the slots `vector_at` of the vectors, had the groups' masks."""
+    turns: int = 0
+    """Times that they had not."""
     vector_at: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     _agents: Ints | None = None
 

@@ -86,6 +86,10 @@ class Shadow:
         if self.lanes is not None:
             self.lanes.forget(cells, self.readers)
 
+    def many(self, cells: Any) -> Entries | None:
+        """Return the reads of cells (an index) by all lanes of warps of which several have read; None where there are none."""
+        return None if self.lanes is None else self.lanes.of_cells(self.reads, cells, self.readers)
+
 
 def note_last_two(shadow: Shadow, cells: NDArray[np.int64], entries: Any, columns: int) -> None:
     """Keep the last read of each cell, and the last one before it by another CTA."""

@@ -73,7 +73,7 @@ class StrongWrites:
         if not self.shadow.used:
             return np.zeros(0, np.uint64)
         found = [self.shadow.reads[cells].reshape(-1)]
-        if self.shadow.lanes is not None and (more := self.shadow.lanes.of_cells(cells, self.shadow.readers)) is not None:
+        if (more := self.shadow.many(cells)) is not None:
             found.append(more.reshape(-1))
         some = np.unique(np.concatenate(found))
         return some[some != 0]

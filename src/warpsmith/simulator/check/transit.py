@@ -160,7 +160,7 @@ class Transit:
             self._judge(x, who, shadow, self.races.strong.of(cells), "writes", written=True, strength=strength)
             self.races.strong.shadow.clear_reads(cells)
         reads = [_columns(shadow.reads[cells])]
-        if shadow.lanes is not None and (more := shadow.lanes.of_cells(cells, shadow.readers)) is not None:
+        if (more := shadow.many(cells)) is not None:
             reads.append(_distinct(more))
         self._judge(x, who, shadow, np.concatenate(reads), "writes", written=False, strength=strength)
         shadow.writes[cells] = entry(mark.ordinal, mark.agent, strength, site.number)
