@@ -14,10 +14,10 @@ ABOUT = json.loads(str(CAPTURED.pop("about")))
 PROGRAMS = {p.name: p for p in tensor_programs()}
 
 
-def test_most_programs_were_captured():
-    assert len(CAPTURED) > 300
+def test_every_program_was_captured_but_those_of_interleaved_tensors():
+    """The simulator refuses interleaved copies."""
+    assert set(CAPTURED) == {name for name in PROGRAMS if " interleave " not in name}
     assert ABOUT["device"] == "NVIDIA H200"
-    assert set(CAPTURED) <= set(PROGRAMS)
 
 
 @pytest.mark.parametrize("name", sorted(CAPTURED)[::5])

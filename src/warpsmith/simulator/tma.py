@@ -34,7 +34,6 @@ __all__ = [
     "packed",
     "padding",
     "pieces",
-    "pixel_before",
     "row_bytes",
     "rows_gather",
     "rows_im2col",
@@ -161,18 +160,6 @@ def rows_im2col(f: TensorMapFields, coordinates: list[int], offsets: list[int]) 
         _advance(position, f.lower, high, f.element_strides[1 : 1 + spatial])
     out += coordinates[0] * f.bits // 8
     return Rows(out, None if valid.all() else valid, *_inside(f, coordinates[0], f.channels))
-
-
-def pixel_before(f: TensorMapFields, coordinates: list[int]) -> tuple[int, ...] | None:
-    """Return the first pixel (W first, the image last) of an im2col copy that lies before the tensor; None: none does."""
-    spatial = len(f.dims) - 2
-    position = list(coordinates[1:])
-    high = [f.dims[1 + i] - 1 + f.upper[i] for i in range(spatial)]
-    for _ in range(f.pixels):
-        if min(position) < 0:
-            return tuple(position)
-        _advance(position, f.lower, high, f.element_strides[1 : 1 + spatial])
-    return None
 
 
 def rows_im2col_w(f: TensorMapFields, coordinates: list[int], halo: int, offset: int, pixels: int) -> Rows:

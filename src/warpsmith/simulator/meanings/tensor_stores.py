@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpsmith.base.tensormap import ELEMENTS
-from warpsmith.simulator.tma import pixel_before
 
 if TYPE_CHECKING:
     from warpsmith.base.tensormap import TensorMapFields
@@ -21,8 +20,8 @@ def stored(
     """Report a store whose box begins before the tensor, or of an element type that has none; say whether it may go on.
 
     "Starting co-ordinates for Bounding Box must be non-negative"; on sm_107 those of `.tile::scatter4` may be negative. An H200
-    stops with an illegal instruction. The pixel box of im2col "must stay within the tensor boundaries"; an H200 stops where
-    one of the pixels lies before the tensor, and leaves out those beyond its end.
+    stops with an illegal instruction. The pixel box of im2col "must stay within the tensor boundaries": there, too, wherever
+    the pixels lie that are stored.
     """
     what = "store" if reduction is None else "reduction"
     if f.element == "b4x16_p64" or (reduction is not None and ELEMENTS[f.element].bits < 8):
@@ -38,19 +37,11 @@ def stored(
         x.finding(
             "out-of-bounds", text + "only sm_107 takes negative ones", lanes=lane.mask, severity="portability", repair=repair
         )
-    before = pixel_before(f, coordinates) if f.mode == "im2col" else None
-    if before is not None:
-        text = f"a tensor {what} reaches pixel ({', '.join(map(str, before))}), before the tensor (lower corner {f.lower})"
-        _report(x, lane, text, "Use a tensor map for stores whose lower corner is not negative.")
-        return False
     if f.mode != "tiled" and (min(f.lower) < 0 or max(f.upper) > 0):
-        x.finding(
-            "out-of-bounds",
-            f"a tensor {what} with a pixel box that leaves the tensor (lower corner {f.lower}, upper corner {f.upper})",
-            lanes=lane.mask,
-            severity="portability",
-            repair="Use a tensor map for stores whose lower corner is not negative and whose upper corner is not positive.",
-        )
+        text = f"a tensor {what} with a pixel box that leaves the tensor (lower corner {f.lower}, upper corner {f.upper})"
+        repair = "Use a tensor map for stores whose lower corner is not negative and whose upper corner is not positive."
+        _report(x, lane, text, repair)
+        return False
     return True
 
 
