@@ -151,3 +151,11 @@ def test_refused(arch: str, instruction: str, message: str) -> None:
 def test_words_of_a_name_keep_their_place() -> None:
     assert said("bar.cta.sync 1", "sm_75") == []
     assert said("bar.sync.cta 1", "sm_75") == ["the modifiers of `bar.sync.cta` do not go together"]
+    assert said("barrier.red.aligned.popc.u32 %u32_0, 1, %pred_0", "sm_80") == []
+    (found,) = said("barrier.aligned.red.popc.u32 %u32_0, 1, %pred_0", "sm_80")
+    assert found == "the modifiers of `barrier.aligned.red.popc.u32` do not go together"
+    sparse = "[%b32_1], %u64_0, %u64_3, [%b32_1], %u32_0, %pred_1"
+    assert said(f"tcgen05.mma.cta_group::1.kind::f16.sp {sparse}", "sm_100a") == []
+    assert said("tcgen05.mma.cta_group::1.ws.kind::f16 [%b32_1], %u64_0, %u64_3, %u32_0, %pred_1", "sm_100a") == [
+        "the modifiers of `tcgen05.mma.cta_group::1.ws.kind::f16` do not go together"
+    ]

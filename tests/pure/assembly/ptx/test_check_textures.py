@@ -34,6 +34,9 @@ ACCEPTED = [
     f"tex.2d.v4.f32.f32 {D}, [%b64_0, %w]",
     f"tex.2d.v4.f32.s32 {D}, [%b64_0, {{%b32_0, %u32_0}}], {{1, %s32_1}}",
     "txq.level.width.b32 %b32_0, [%b64_0], %s32_0",
+    "suld.b.1d.b8.zero {%b16_0}, [%b64_0, {%s32_0}]",  # so nvcc writes it: there are no registers of 8 bits
+    "sust.b.2d.v2.b16.trap [%b64_0, {%s32_0, %s32_1}], {%f32_0, %f32_1}",
+    "sured.p.min.1d.b32.clamp [%b64_0, {%s32_0}], %b64_1",
 ]
 
 
@@ -86,6 +89,14 @@ REFUSED = [
     (
         f"tex.a1d.v4.f32.f32 {D}, [%b64_0, %v]",
         "`[%b64_0, %v]` should be a vector of 2 elements in braces",
+    ),
+    (
+        "suld.b.1d.b8.zero %b16_0, [%b64_0, {%b64_0}]",
+        "element 0 of `[%b64_0, {%b64_0}]` is .b64, an operand of type .s32 is wanted (.b32, .u32, .s32)",
+    ),
+    (
+        "suld.b.1d.b32.zero %b16_0, [%b64_0, {%s32_0}]",
+        "`%b16_0` is .b16, an operand of type .b32 is wanted (.b32, .b64, .b128, .u32, .u64, .s32, .s64, .f32, .f64, .f16x2)",
     ),
     (
         "sured.b.add.1d.s32.trap [%b64_0, {%f16x2_0}], %s32_0",

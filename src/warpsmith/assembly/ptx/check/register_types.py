@@ -23,7 +23,7 @@ REGISTER_TYPES = frozenset(
     )
 )
 """Types a register may be declared with, as ptxas has it."""
-WIDENING = frozenset(("ld", "ldu", "st", "cvt"))
+WIDENING = frozenset(("ld", "ldu", "st", "cvt", "suld", "sust", "sured"))
 """Opcodes whose registers may be wider than the instruction's type (9.4.1)."""
 
 

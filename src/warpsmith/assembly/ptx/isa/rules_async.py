@@ -82,7 +82,8 @@ def bulk_size(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem
 def tensor_overrides(match: Match, operands: Sequence[Operand]) -> Iterator[RuleProblem]:
     """A tensor of one dimension has no strides to override, the others have (9.7.10.28.5.2.2).
 
-    ptxas takes no other constant coordinates than zero beside overridden extents, and no strides that are all constants.
+    ptxas takes no other constant coordinates than zero beside overridden extents, except in fabric operations, and no strides
+    that are all constants.
     """
     wanted = "override::global_dim" if match["dim"] == "1d" else "override::global_dim_stride"
     if match["attribute"] != wanted:
@@ -93,7 +94,7 @@ def tensor_overrides(match: Match, operands: Sequence[Operand]) -> Iterator[Rule
         for part, given in zip(slot.inner, operand.inner, strict=True):
             elements = given.elements if isinstance(given, VectorOperand) else ()
             constants = [e for e in elements if isinstance(e, Immediate)]
-            if part.name == "c" and (other := [e for e in constants if e.value != 0]):
+            if part.name == "c" and match.row.opcode == "cp" and (other := [e for e in constants if e.value != 0]):
                 hint = "move the address to the box and write zeros, or put the coordinates in registers"
                 yield RuleProblem(f"constant coordinate {other[0].text} beside overridden extents is not 0", index, hint)
             if part.name == "l" and constants and len(constants) == len(elements):
