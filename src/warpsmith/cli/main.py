@@ -8,6 +8,7 @@ import io
 import os
 import sys
 import traceback
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, final
 
 import click
@@ -57,6 +58,16 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         return importlib.import_module(f"warpsmith.cli.{cmd_name}").command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; name those that are spelled alike when there is none."""
+        name = args[0] if args else ""
+        if name and name not in COMMANDS and not name.startswith("-"):
+            close = get_close_matches(name.lower(), COMMANDS, 3, 0.6)
+            close += [verb for verb in COMMANDS if verb not in close and len(name) > 2 and verb.startswith(name.lower())]
+            if close:
+                ctx.fail(f"No such command {name!r}. Did you mean {' or '.join(map(repr, close[:3]))}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

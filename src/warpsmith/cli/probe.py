@@ -186,7 +186,8 @@ def _look(oracle: Oracle, word: str, as_json: bool) -> int:
     if as_json:
         print_json(_plain(found))
         return 0
-    print(f"{found.word:#034x}  {found.text}\nclass {found.name}, {found.probes} probes\n")
+    print(f"{value:#034x}  {found.text}\nclass {found.name}, {found.probes} probes")
+    print("\n" if found.word == value else f"looked at as {found.word:#034x}, which waits for nothing\n\n", end="")
     for f in found.findings:
         print(f"{_ranges(f.bits):>16}  {f.role:9} {f.meaning}")
         for w, text in f.witnesses:

@@ -57,6 +57,19 @@ def test_an_unknown_verb(run: Run) -> None:
     assert outcome.err.splitlines()[-1] == "Error: No such command 'dance'."
 
 
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("simulat", "'simulate'"), ("sas", "'sass'"), ("comp", "'compile'"), ("Check", "'check'")]
+)
+def test_a_verb_spelled_wrongly(run: Run, wrong: str, meant: str) -> None:
+    outcome = run(wrong, "k.ptx")
+    assert outcome.status == 2
+    assert outcome.err.splitlines()[-1] == f"Error: No such command '{wrong}'. Did you mean {meant}?"
+
+
+def test_an_option_spelled_wrongly(run: Run) -> None:
+    assert run("check", "--gird", "1", "k.ptx").err.splitlines()[-1] == "Error: No such option '--gird'. Did you mean '--grid'?"
+
+
 FINDING = Finding("deadlock", "error", "all warps wait", Place("k.py", 7))
 
 

@@ -21,6 +21,10 @@ def test_the_command_shows_a_word(run: Run) -> None:
     assert done.status == 0
     assert done.out.startswith(f"{SHIFT:#034x}  IMAD.SHL.U32 R124, R0, 0x2, RZ\nclass imad__RsIR_RIR, ")
     assert "           16-23  field     R R124 (value 0x7c)\n" in done.out
+    given = SHIFT & ~NO_CONTROL | 5 << 105  # other control bits: the heading has the word as it was given
+    lines = run("probe", "--arch", "sm_90a", "--word", f"{given:#x}").out.splitlines()
+    assert lines[0] == f"{given:#034x}  IMAD.SHL.U32 R124, R0, 0x2, RZ"
+    assert lines[2] == f"looked at as {SHIFT:#034x}, which waits for nothing"
     assert run("probe", "--arch", "sm_90a", "--word", "zz").err == "warpsmith: error: --word 'zz' is no hexadecimal number\n"
 
 
