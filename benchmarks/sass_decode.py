@@ -2,8 +2,9 @@
 
 The words are the sample of real libraries in `tests/data/sass`, each once, its control bits plain; or those of a numpy file
 of shape (n, 2), unsigned 64-bit halves. "Repeated" is the same code twelve times over, shuffled: real code has each word two
-to five times. All rows are measured in one run, in turn, three rounds; the best counts. Times are processor time, that of
-child processes included, so that other work on the machine disturbs less. Ratios are to nvdisasm in the same run.
+to five times. `find` lists a library, given by `--library` or made by `cubin.py`; its numbers are bytes. All rows are measured
+in one run, in turn, three rounds; the best counts. Times are processor time, that of child processes included, so that other
+work on the machine disturbs less. Ratios are to nvdisasm in the same run, of `find` to cuobjdump.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from warpsmith.assembly.sass.table import FOLDER, parse_table
 from warpsmith.toolchain.find import find_tool
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+from cubin import made
+
 from cubin_corpus import cubins
 from sass_sample import sample
 
@@ -157,28 +160,41 @@ def their_rows(arch: str, words: list[int]) -> list[Row]:
     return rows
 
 
+def find_rows(library: Path) -> list[Row]:
+    """Return what is measured on a library: listing what is in it."""
+    size = library.stat().st_size
+    rows = [Row("find, bytes of a library", size, lambda _: list(ws_cubin.find(library)), 1_000_000_000)]
+    if tool := os.environ.get("CUOBJDUMP") or shutil.which("cuobjdump"):
+        command = [tool, "-lelf", library]
+        rows.append(Row("cuobjdump -lelf, bytes", size, lambda _: subprocess.run(command, capture_output=True)))
+    return rows
+
+
 def main() -> int:
     """Measure, print, and return 1 when something is below its floor."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("arch", nargs="?", default="sm_90a")
     parser.add_argument("--words", type=Path)
     parser.add_argument("--limit", type=int, default=100_000, help="words drawn from --words")
+    parser.add_argument("--library", type=Path, help="what `find` lists")
     options = parser.parse_args()
     words = load(options.arch, options.words, options.limit)
-    rows = our_rows(options.arch, words) + their_rows(options.arch, words)
+    library = options.library or made(Path(tempfile.mkdtemp()))
+    rows = our_rows(options.arch, words) + their_rows(options.arch, words) + find_rows(library)
     for _ in range(ROUNDS):
         for row in rows:
             state = row.prepare()
             start = spent()
             row.run(state)
             row.times.append(spent() - start)
-    base = next((r.count / min(r.times) for r in rows if r.name.startswith("nvdisasm")), None)
+    rates = {r.name: r.count / min(r.times) for r in rows}
     failed = 0
     print(f"{options.arch}, {len(words):,} distinct words of {options.words.name if options.words else 'the sample'}")
     for row in rows:
-        rate = row.count / min(row.times)
+        rate = rates[row.name]
         failed |= rate < row.floor
-        ratio = f"{rate / base:9.1f} x nvdisasm" if base and row.count > 1 else ""
+        tool, theirs = ("cuobjdump", "cuobjdump -lelf, bytes") if "bytes" in row.name else ("nvdisasm", "nvdisasm, distinct")
+        ratio = f"{rate / rates[theirs]:9.1f} x {tool}" if theirs in rates and row.count > 1 else ""
         bound = f"   at least {row.floor:,}: {'yes' if rate >= row.floor else 'NO'}" if row.floor else ""
         print(f"{row.name:34}{row.count:10,} {rate:14,.0f}/s{ratio}{bound}")
     return failed

@@ -13,10 +13,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from warpsmith.assembly.sass.control import NO_CONTROL
 from warpsmith.assembly.sass.probe.compare import compare_tables
 from warpsmith.assembly.sass.probe.explore import Exploration, explore
+from warpsmith.assembly.sass.probe.extend import extend
 from warpsmith.assembly.sass.probe.oracle import Oracle
 from warpsmith.assembly.sass.probe.publish import publish
 from warpsmith.assembly.sass.probe.publish_refused import publish_refused
 from warpsmith.assembly.sass.probe.publish_roles import publish_roles
+from warpsmith.assembly.sass.probe.scan import scan
 from warpsmith.assembly.sass.table import FOLDER, load_table, parse_table
 from warpsmith.base.errors import InputError
 from warpsmith.cli.output import json_option, print_json
@@ -24,6 +26,7 @@ from warpsmith.toolchain.find import tool_at
 
 if TYPE_CHECKING:
     from warpsmith.assembly.sass.table import Table
+    from warpsmith.toolchain.find import Tool
 
 __all__ = ["command"]
 
@@ -39,6 +42,19 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--inherit", help="Leave out the rows that are the same in this table of the folder.")
 @click.option("--seeds-only", is_flag=True, help="Learn the classes of the seeds alone, not those that flipped bits lead to.")
+@click.option(
+    "--scan",
+    "per_opcode",
+    type=click.IntRange(0, 10_000),
+    default=0,
+    help="Try this many words of each opcode besides the seeds.",
+)
+@click.option(
+    "--extend",
+    "extending",
+    is_flag=True,
+    help="Leave the table in --out as it is and add forms for words that it does not know.",
+)
 @click.option(
     "--since", type=_FOLDER, help="Folder with the table of an earlier nvdisasm: learn what no longer holds, list what differs."
 )
@@ -64,6 +80,8 @@ def command(
     resume: bool,
     inherit: str | None,
     seeds_only: bool,
+    per_opcode: int,
+    extending: bool,
     since: Path | None,
     program: Path | None,
     other: Path | None,
@@ -79,12 +97,16 @@ def command(
         return _look(Oracle(arch, tool), word, as_json)
     if other is not None:
         return _compare(load_table(arch, other), load_table(arch, out), None, as_json)
+    if extending:
+        return _extend(arch, [w for path in seeds for w in _read(path)], per_opcode, out, tool, resume=resume, as_json=as_json)
     if derive != "table":
         return _derive(derive, arch, out, inherit, resume=resume, as_json=as_json)
     if since is not None and inherit is not None:
         raise InputError("--since and --inherit name two tables to start from; write one of them")
     old = None if since is None else load_table(arch, since)
-    words = [w for path in seeds for w in _read(path)] or _known(old or load_table(arch, FOLDER))
+    known = old or load_table(arch, FOLDER)
+    words = [w for path in seeds for w in _read(path)] or _known(known)
+    words += _scanned(Oracle(arch, tool), known, per_opcode)
     out.mkdir(parents=True, exist_ok=True)
     with _progress() as bar:
         task = bar.add_task("seeds", total=None)
@@ -116,6 +138,28 @@ def _progress() -> Progress:
         TimeElapsedColumn(),
     )
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _extend(arch: str, words: list[int], per_opcode: int, out: Path, tool: Tool | None, *, resume: bool, as_json: bool) -> int:
+    """Add the forms of words that a table does not know."""
+    with _progress() as bar:
+        task = bar.add_task("scan", total=None)
+        tell = lambda what, done, total: bar.update(task, description=what, completed=done, total=total)  # noqa: E731
+        words += _scanned(Oracle(arch, tool), load_table(arch, out), per_opcode)
+        found = extend(arch, words, out, out / f"{arch}.probe.jsonl", resume=resume, tool=tool, tell=tell)
+    if as_json:
+        print_json({"arch": arch, "gained": found.gained, "unexplained": found.log})
+    else:
+        for line in found.log:
+            print(line)
+        for name, count in found.gained.items():
+            print(f"{name}: {count} form{'s' if count > 1 else ''}")
+        print(f"{arch}: {sum(found.gained.values())} forms gained, {len(found.log)} remarks")
+    return 0
+
+
+def _scanned(oracle: Oracle, table: Table, per_opcode: int) -> list[int]:
+    return [w for words in scan(oracle, table, per_opcode).values() for w in words] if per_opcode else []
 
 
 def _derive(what: str, arch: str, out: Path, inherit: str | None, *, resume: bool, as_json: bool) -> int:

@@ -75,13 +75,14 @@ def _load(name: str, folder: Path) -> Table:
 
 
 def table_files(arch: str, folder: Path = FOLDER) -> list[Path]:
-    """Return the files that make up the table of an architecture: its own, then those it inherits from."""
+    """Return the files that make up the table of an architecture: its own, those it inherits from, what it refuses."""
     out: list[Path] = []
     name: str | None = _name(arch, folder)
+    refused = folder / "refused" / f"{name}.tsv"
     while name and (path := _file(folder, name)) and path not in out:
         out.append(path)
         name = next((line.split()[1] for line in _text(path).splitlines() if line.startswith("inherit ")), None)
-    return out
+    return [*out, refused] if refused.exists() else out
 
 
 def _name(arch: str, folder: Path) -> str:

@@ -196,3 +196,34 @@ def test_threads_share_what_a_text_may_stand_for() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda start: list(shared.after(start)), (0, 0, 3, 17)))
     assert found == [list(range(start, 40)) for start in (0, 0, 3, 17)]
+
+
+@pytest.mark.parametrize(
+    ("arch", "word", "text"),
+    [
+        ("sm_75", 0x1C0000000000FF047984, "LDS.U.128 R4, [RZ]"),
+        ("sm_75", 0x140000181C00FF132984, "@P2 LDS.U.U16 R19, [0x181c]"),
+        ("sm_75", 0x81F414600000402FF02098A, "@P0 ATOM.E.ADD.STRONG.GPU PT, R2, [UR6+0x4], R2"),
+        ("sm_75", 0x8001205FFFFFFFF04117499, "USHF.R.U64 UR17, UR4, UR5, 0xffffffff"),
+        ("sm_80", 0x8001206FFFFFFFF04137499, "USHF.R.U64 UR19, UR4, UR6, 0xffffffff"),
+        ("sm_89", 0x8001206FFFFFFFF08137499, "USHF.R.U64 UR19, UR8, UR6, 0xffffffff"),
+        ("sm_103", 0x8001205FFFFFFFF04157499, "USHF.R.U64 UR21, UR4, UR5, 0xffffffff"),
+        ("sm_120", 0x8010207FFFFFFFF08077499, "USHF.L.U64.HI UR7, UR8, UR7, 0xffffffff"),
+    ],
+)
+def test_words_of_libraries_that_tables_once_lacked(arch: str, word: int, text: str) -> None:
+    """The texts are those of nvdisasm 13.5.37."""
+    program = sass.decode((word | NO_CONTROL).to_bytes(16, "little"), arch)
+    assert program[0].text == text
+    again = sass.encode(text, arch, program[0].control, unprinted=program[0].unprinted)
+    assert int.from_bytes(again, "little") == word | NO_CONTROL
+
+
+@pytest.mark.parametrize("arch", ["sm_86", "sm_89", "sm_90a"])
+def test_modifiers_that_the_disassembler_refuses_together_are_refused(arch: str) -> None:
+    """HFMA2 takes bit 78 (`.F32`) or bit 85 (`.BF16_V2`), not both."""
+    word = 0x80000000000000000000A31 | 0x7 << 12 | NO_CONTROL
+    one, other = 1 << 78, 1 << 85
+    texts = [sass.decode((word | bits).to_bytes(16, "little"), arch)[0].text for bits in (0, one, other, one | other)]
+    assert [t.startswith("HFMA2") for t in texts] == [True, True, True, False]
+    assert "bits 78, 85 for hfma2__RCxR: modifiers that do not go together" in texts[3]

@@ -11,11 +11,13 @@ from warpsmith import sass
 from warpsmith.assembly.sass.control import NO_CONTROL
 from warpsmith.assembly.sass.probe.compare import compare_tables
 from warpsmith.assembly.sass.probe.explore import explore
+from warpsmith.assembly.sass.probe.extend import extend
 from warpsmith.assembly.sass.probe.form import Start, learn_form
 from warpsmith.assembly.sass.probe.oracle import Oracle
 from warpsmith.assembly.sass.probe.publish import publish
+from warpsmith.assembly.sass.probe.scan import scan
 from warpsmith.assembly.sass.probe.serve import serve
-from warpsmith.assembly.sass.table import load_table
+from warpsmith.assembly.sass.table import FOLDER, load_table, parse_table
 from warpsmith.base.errors import InputError
 
 NOP = 0x7918 | NO_CONTROL
@@ -117,3 +119,39 @@ def test_looking_at_a_word(oracle: Oracle) -> None:
         InputError, match=r"^0x000fe200000000000000000000000fff is no instruction of sm_90a: nvdisasm rejects it$"
     ):
         explore(oracle, 0xFFF)
+
+
+def test_a_table_gains_the_forms_of_unknown_words_and_keeps_its_own(tmp_path: Path) -> None:
+    """A class taken out of sm_90a is found again by words of its opcode; sm_80, where it prints otherwise, stays as it was."""
+    name, opcode = "f2fp__RRR", 0x23E
+    for arch in ("sm_90a", "sm_80"):
+        lines = (FOLDER / f"{arch}.tsv").read_text().splitlines()
+        kept = [line for line in lines if arch == "sm_80" or line.split("\t")[0] != name]
+        (tmp_path / f"{arch}.tsv").write_text("\n".join(kept) + "\n")
+    before = (tmp_path / "sm_90a.tsv").read_text()
+    heir = parse_table("sm_80", tmp_path)
+    ours = next(r for r in load_table("sm_90a").rows if r.name == name)
+    word = int(ours.notes["seed"], 0) | NO_CONTROL
+    assert word & 0xFFF == opcode
+    assert parse_table("sm_90a", tmp_path).row_of(word) is None
+    found = extend("sm_90a", [word], tmp_path, tmp_path / "state.jsonl")
+    table = parse_table("sm_90a", tmp_path)
+    assert set(found.gained) == {name}
+    assert not found.log
+    after = (tmp_path / "sm_90a.tsv").read_text().splitlines()
+    assert [line for line in after if line in before.splitlines()] == before.splitlines()
+    row = table.row_of(word)
+    assert row is not None
+    assert row.text(word) == ours.text(word)
+    again = parse_table("sm_80", tmp_path)
+    assert [r for r in again.rows if r.name != name] == [r for r in heir.rows if r.name != name]
+    assert extend("sm_90a", [word], tmp_path, tmp_path / "state.jsonl").gained == {}
+
+
+def test_a_scan_finds_words_of_every_class_that_a_table_lacks(oracle: Oracle, tmp_path: Path) -> None:
+    lines = (FOLDER / "sm_90a.tsv").read_text().splitlines()
+    gone = ("nop_", "imad__RsIR_RIR", "fadd__RRR_RR")
+    (tmp_path / "sm_90a.tsv").write_text("".join(f"{line}\n" for line in lines if line.split("\t")[0] not in gone))
+    found = scan(oracle, parse_table("sm_90a", tmp_path), 8)
+    assert set(gone) <= set(found)
+    assert all(oracle.classes([w])[0][0] == name for name in gone for w in found[name])
