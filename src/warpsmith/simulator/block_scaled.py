@@ -63,10 +63,11 @@ def scaled_product(machine: Machine, a: F32, b: F32, c: F32, sa: F64, sb: F64, t
             )
             return _fast(a, b, c, sa, sb)
         terms = "sums of 16 products" if types.packed else "products"
+        deep = a.shape[-1] == 96
         machine.fidelity.note(
-            subject, "published model",
-            f"truncated fused dot products: {64 if types.packed else 32} terms, {terms} aligned with "
-            f"{types.fraction} bits below the largest exponent",
+            f"{subject}, K = 96" if deep else subject, "approximate" if deep else "published model",
+            f"truncated fused dot products: {a.shape[-1] if types.packed else 32} terms, {terms} aligned with "
+            f"{types.fraction} bits below the largest exponent" + (", as published for K = 64" if deep else ""),
         )  # fmt: skip
         out = np.empty_like(c)
         for at in range(0, len(out), _CHUNK):

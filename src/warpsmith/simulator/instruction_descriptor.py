@@ -40,8 +40,11 @@ def decode(bits: int, kind: str) -> InstructionDescriptor:
             shift=bits >> 30,
             **common,
         )
-    if bits >> 31:
-        raise CapabilityError(f"simulator: K = 96 of .kind::{kind} (instruction descriptor {bits:#010x}) is not modelled")
+    k96 = bool(bits >> 31)
+    if k96 and (kind not in ("mxf4", "mxf4nvf4") or bits >> 2 & 1):
+        raise CapabilityError(
+            f"simulator: instruction descriptor {bits:#010x}: K = 96 (bit 31) is of dense .kind::mxf4 and mxf4nvf4"
+        )
     factor = "ue8m0" if bits >> 23 & 1 else "ue4m3"
     if factor == "ue4m3" and kind != "mxf4nvf4":
         raise CapabilityError(
@@ -49,7 +52,7 @@ def decode(bits: int, kind: str) -> InstructionDescriptor:
         )
     m = (bits >> 27 & 3) * 128
     return InstructionDescriptor(
-        kind, m, n, "f32", a, b, factor=factor, factor_a=bits >> 29 & 3, factor_b=bits >> 4 & 3, **common
+        kind, m, n, "f32", a, b, factor=factor, factor_a=bits >> 29 & 3, factor_b=bits >> 4 & 3, k96=k96, **common
     )  # fmt: skip
 
 

@@ -46,6 +46,8 @@ class MatrixDescriptor:
     """Stride dimension byte offset (SBO)."""
     swizzle: str = "none"
     base_offset: int = 0
+    absolute: bool = False
+    """`leading` is the address at which rows go on behind their 128 bytes (tcgen05 of sm_103, K = 96)."""
 
 
 @lru_cache(maxsize=4096)
@@ -93,4 +95,7 @@ def offsets(d: MatrixDescriptor, mn: int, k: int, width: int, *, mn_major: bool)
         at = at + piece // group * (d.stride if plain else d.leading) + j // tall * (d.leading if plain else d.stride)
     else:
         at = i % 8 * (16 * columns) + i // 8 * d.stride + j // per_piece * (d.leading if plain else 16) + j % per_piece * width
+        if d.absolute:
+            beyond = d.start % 128 + j * width >= 128
+            at = np.where(beyond, at + (d.leading - 128 - (d.start - d.start % 128)), at)
     return swizzle(d.swizzle, at + d.start)

@@ -2,7 +2,8 @@
 
     13:0   start address >> 4          48:46  0b001
     29:16  leading dimension byte      51:49  base offset
-           offset >> 4                 52     leading dimension is an absolute address (sm_103)
+           offset >> 4                 52     29:16 is the address >> 4 at which rows go on behind
+                                              their 128 bytes (sm_103, K = 96)
     45:32  stride dimension byte       63:61  swizzle: 0 none, 1 128B in 32-byte atoms, 2 128B, 4 64B, 6 32B
            offset >> 4
 
@@ -67,13 +68,15 @@ def decode(bits: int) -> MatrixDescriptor:
             f"simulator: matrix descriptor {bits:#018x}: bits 48:46 are {bits >> 46 & 7:#05b}; "
             "tcgen05 descriptors have 0b001 there"
         )
-    if bits >> 52 & 1:
+    absolute = bool(bits >> 52 & 1)
+    if absolute and swizzle != "128B":
         raise CapabilityError(
-            f"simulator: matrix descriptor {bits:#018x}: an absolute leading dimension (bit 52) is not modelled"
+            f"simulator: matrix descriptor {bits:#018x}: an absolute leading dimension (bit 52) is not modelled with swizzle "
+            f"{swizzle}; use 128B"
         )
     return MatrixDescriptor(
         start=(bits & 0x3FFF) << 4, leading=(bits >> 16 & 0x3FFF) << 4, stride=(bits >> 32 & 0x3FFF) << 4,
-        swizzle=swizzle, base_offset=bits >> 49 & 7,
+        swizzle=swizzle, base_offset=bits >> 49 & 7, absolute=absolute,
     )  # fmt: skip
 
 
@@ -83,6 +86,11 @@ def _pieces(d: MatrixDescriptor, operand: Operand) -> tuple[NDArray[np.int64], i
     if d.swizzle == "128B_atom_32B" and not operand.mn_major:
         raise CapabilityError(
             "simulator: 128B swizzling in 32-byte atoms is not modelled for K-major operands; use 128B swizzling"
+        )
+    if d.absolute and (operand.mn_major or not operand.packed):
+        raise CapabilityError(
+            "simulator: an absolute leading dimension (bit 52 of a matrix descriptor) is not modelled but for packed K-major "
+            "operands (K = 96 of .kind::mxf4 and mxf4nvf4)"
         )
     if not operand.mn_major:
         at = offsets(d, operand.mn, operand.row_bytes, 1, mn_major=False)[:, ::16]
@@ -94,7 +102,9 @@ def _pieces(d: MatrixDescriptor, operand: Operand) -> tuple[NDArray[np.int64], i
 
 def _split(d: MatrixDescriptor) -> tuple[MatrixDescriptor, int]:
     phase = d.start % _PERIOD
-    return MatrixDescriptor(phase, d.leading, d.stride, d.swizzle, d.base_offset), d.start - phase
+    base = d.start - phase
+    leading = d.leading - base if d.absolute else d.leading
+    return MatrixDescriptor(phase, leading, d.stride, d.swizzle, d.base_offset, d.absolute), base
 
 
 def span(bits: int, operand: Operand) -> tuple[int, int]:

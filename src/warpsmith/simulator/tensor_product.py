@@ -64,6 +64,11 @@ class Product:
         return len(self.rows) == 2
 
     @property
+    def metadata_column(self) -> int:
+        """First column of the metadata: of 16-bit and tf32 elements the selector says which of two neighbours."""
+        return (self.metadata or 0) + self.how.selector & 0xFFFF
+
+    @property
     def operand_a(self) -> Operand:
         """A as each CTA holds it."""
         k = self.how.k // (2 if self.how.sparse else 1)
@@ -142,7 +147,7 @@ class Product:
         if self.factors is not None:
             d = self._scaled(machine, part, a, b, c)
         elif self.metadata is not None:
-            column = self.metadata & 0xFFFF
+            column = self.metadata_column
             words_of = self.memory.words[where[0], :, column : column + metadata_columns(how.a)]
             third = None if c is None else c[None]
             types = (how.d, how.a, how.b, how.d)
@@ -210,8 +215,12 @@ class Product:
         first = (self.how.factor_a, self.how.factor_b)[which]
         column = self.factors[which] & 0xFFFF
         sm = self.memory.multiprocessor(self.rows[part.cta])
-        words = np.ascontiguousarray(self.memory.words[sm, 32 * quarter + index % 32, column + index // 32])
-        stored = words[:, None].view(np.uint8)[:, first : first + self.count]
+        # four factors fill a column of 32 rows; those of K = 96 go on behind the columns of all rows (of B: of 128 at a time)
+        behind = -(-len(index) // 128) * 4 if which else 4
+        groups = -(-(first + self.count) // 4)
+        at = column + index[:, None] // 32 + behind * np.arange(groups)
+        words = np.ascontiguousarray(self.memory.words[sm, (32 * quarter + index % 32)[:, None], at])
+        stored = words.view(np.uint8)[:, first : first + self.count]
         return byte_values(self.how.factor)[stored]
 
 

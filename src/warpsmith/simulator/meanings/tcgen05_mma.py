@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from warpsmith.base.arch import parse_arch
 from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.async_access import Lane, lanes_of
 from warpsmith.simulator.asynchronous import AsyncOperation
 from warpsmith.simulator.findings import threads_text
 from warpsmith.simulator.instruction_descriptor import decode
 from warpsmith.simulator.meanings.registry import machine, refuse
+from warpsmith.simulator.operand_values import WIDTH
 from warpsmith.simulator.tensor_memory import tensor_memory_of
 from warpsmith.simulator.tensor_pipe import Cells, Source, issue
 from warpsmith.simulator.tensor_product import Product
@@ -60,6 +62,8 @@ def mma(m: Match) -> Function | Refused:
         tm = tensor_memory_of(x.machine)
         for lane in lanes_of(x):
             how = decode(lane.at(v["i"]) & 0xFFFFFFFF, kind)
+            if how.k96 and parse_arch(arch := x.machine.device.arch).number != 103:
+                raise CapabilityError(f"simulator: K = 96 (instruction descriptor, bit 31) is of sm_103a, the device {arch}")
             rows = ctas(x, lane, pair)
             if v.get("z") is not None and lane.at(v["z"]) & (1 << 39 | 63 << 56):
                 raise CapabilityError("simulator: a zero-column mask of tcgen05.mma.ws that masks or shifts is not modelled")
@@ -67,7 +71,8 @@ def mma(m: Match) -> Function | Refused:
                 memory=tm, rows=rows, how=how, d=lane.at(v["d"]), a=lane.at(v["a"]), a_in_tensor_memory=in_tensor_memory,
                 b=lane.at(v["b"]), accumulate=bool(lane.at(v["enable"])), scale=int(v.get("shift") or 0), ws=ws,
                 skipped=tuple(lane.at(w) & 0xFFFFFFFF for w in v["mask"]) if v.get("mask") is not None else (),
-                factors=(lane.at(v["sa"]), lane.at(v["sb"])) if "sa" in v else None, count=count,
+                factors=(lane.at(v["sa"]), lane.at(v["sb"])) if "sa" in v else None,
+                count=count * 96 // 64 if how.k96 else count,
                 metadata=lane.at(v["m"]) if "m" in v else None,
             )  # fmt: skip
             _check(product)
@@ -98,10 +103,11 @@ def _check(p: Product) -> None:
     if how.sparse != (p.metadata is not None):
         says, is_ = ("sparse", "dense") if how.sparse else ("dense", "sparse")
         raise CapabilityError(f"simulator: the instruction descriptor of {form} says {says} (bit 2), and the product is {is_}")
-    if how.sparse and (how.m != 128 * len(p.rows) or how.selector):
+    selectors = 1 if WIDTH[how.a] == 8 else 2
+    if how.sparse and (how.m != 128 * len(p.rows) or how.selector >= selectors):
         raise CapabilityError(
             f"simulator: sparse products with M = {how.m} and sparsity selector {how.selector} are not modelled with {form}; "
-            f"use M = {128 * len(p.rows)} and selector 0"
+            f"use M = {128 * len(p.rows)} and selector 0{' or 1' if selectors == 2 else ''}"
         )
     if how.kind.startswith("mx") and how.m not in (128, 256):
         raise CapabilityError(f"simulator: M = {how.m} is no shape of {form}; use 128 (256 for a pair)")
@@ -133,14 +139,14 @@ def _check(p: Product) -> None:
 
 def _check_factors(p: Product, form: str) -> None:
     how = p.how
-    allowed = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[p.count]
+    allowed = {1: (0, 1, 2, 3), 2: (0, 2), 3: (0, 1, 2, 3), 4: (0,), 6: (0, 2)}[p.count]
     for matrix, number in (("A", how.factor_a), ("B", how.factor_b)):
         if number not in allowed:
             one = ", ".join(map(str, allowed))
             raise CapabilityError(
                 f"simulator: scale factor id {number} of {matrix} has no meaning for {form}; use one of {one}"
             )
-    if how.factor == "ue4m3" and p.count != 4:
+    if how.factor == "ue4m3" and p.count not in (4, 6):
         raise CapabilityError(f"simulator: scale factors of type ue4m3 need .scale_vec::4X or .block16 with {form}")
 
 
@@ -165,7 +171,7 @@ def _cells(p: Product) -> list[Cells]:
         if p.a_in_tensor_memory:
             out.append(Cells(row, *lanes, p.a & 0xFFFF, (p.a & 0xFFFF) + 8, written=False))
         if p.metadata is not None:
-            at = p.metadata & 0xFFFF
+            at = p.metadata_column
             out.append(Cells(row, *lanes, at, at + metadata_columns(p.how.a), written=False))
         if p.factors is not None:
             sizes = (max(1, len(part.lanes) // 32), -(-(part.n1 - part.n0) // 32))

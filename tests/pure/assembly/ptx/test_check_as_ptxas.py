@@ -45,6 +45,16 @@ ACCEPTED = [
     ("sm_100a", "st.bulk.weak.shared::cta [%b32_0], %u32_1, 0"),
     ("sm_107a", "add.sat.s8x4 %f16x2_0, %b32_1, %f16x2_2"),
     ("sm_120a", f"{MXF4} {FOUR}, {{%b32_0, %b32_1, %f32_2, 1}}, {{%b32_0, %u32_1}}, {FOUR}, {SCALES}"),
+    (
+        "sm_120a",  # as CUTLASS writes it
+        f"{MXF4} {FOUR}, {{%b32_0, %b32_1, %b32_2, %b32_3}}, {{%b32_0, %b32_1}}, {FOUR}, {{%b32_4}}, {{2, 1}}, {{%b32_4}}, "
+        "{0, 3}",
+    ),
+    (
+        "sm_80",
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        f"{FOUR}, {{%b32_0, %b32_1}}, {{%b32_0, %b32_1}}, {FOUR}, {{%b32_4}}, 0",
+    ),
 ]
 
 

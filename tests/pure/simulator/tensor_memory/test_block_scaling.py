@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tcgen05_program import A_AT, B_AT, BYTES, laid_out, wait
+from warpsmith.base.errors import CapabilityError
 
 rng = np.random.default_rng(19)
 SA_AT, SB_AT = 65536, 65536 + 8192
@@ -29,13 +30,32 @@ def factor_words(factors: np.ndarray, first: int) -> np.ndarray:
     return np.ascontiguousarray(out.transpose(1, 0, 2)).view(np.uint32)[..., 0]
 
 
-def scaled(run: Any, form: str, n: int, i: int, a: np.ndarray, b: np.ndarray, sa: np.ndarray, sb: np.ndarray, ids: tuple[int, int]) -> Any:  # fmt: skip # noqa: E501
-    """Run one product; A and B are bytes `[rows, bytes along K]`, the factors bytes `[rows, count]`."""
+def in_two_buffers(a: np.ndarray, at: int, first: int, image: np.ndarray) -> int:
+    """Lay rows of 48 bytes out from byte `first` of rows of 128 bytes on, the rest in the buffer behind; the descriptor."""
+    rows = np.zeros((len(a), 256), np.uint8)
+    rows[:, first : first + 48] = a
+    start, behind = (laid_out(rows[:, c : c + 128], at + 128 * c, "128B", False, image) for c in (0, 128))
+    return (start & ~(0x3FFF << 16)) + (first >> 4) | (behind & 0x3FFF) << 16 | 1 << 52
+
+
+def scaled(
+    run: Any, form: str, n: int, i: int, a: np.ndarray, b: np.ndarray, sa: np.ndarray, sb: np.ndarray, ids: tuple[int, int],
+    first: int | None = None, target: str = "sm_100a",
+) -> Any:  # fmt: skip
+    """Run one product; A and B are bytes `[rows, bytes along K]`, the factors bytes `[rows, count]`.
+
+    With `first` rows begin at that byte of a buffer and go on in the next one.
+    """
     image = np.zeros(BYTES, np.uint8)
-    da, db = laid_out(a, A_AT, "128B", False, image), laid_out(b, B_AT, "128B", False, image)
+    if first is None:
+        da, db = laid_out(a, A_AT, "128B", False, image), laid_out(b, B_AT, "128B", False, image)
+    else:
+        da, db = in_two_buffers(a, A_AT, first, image), in_two_buffers(b, B_AT, first, image)
     copies, column = "", 256
-    for factors, first, at, name in ((sa, ids[0], SA_AT, "%r230"), (sb, ids[1], SB_AT, "%r231")):
-        words = factor_words(factors, first)
+    for factors, id_, at, name in ((sa, ids[0], SA_AT, "%r230"), (sb, ids[1], SB_AT, "%r231")):
+        behind = np.zeros((-(-len(factors) // 128) * 128, 8), np.uint8)  # eight bytes a row; four fill a column of 32 rows
+        behind[: len(factors), id_ : id_ + factors.shape[1]] = factors
+        words = np.concatenate([factor_words(behind[:, c : c + 4], 0) for c in (0, 4)], axis=1)
         copies += f" add.u32 {name}, %tmem, {column};\n"
         for c in range(0, words.shape[1], 4):  # 32 rows of 16 bytes: four columns of words
             piece = np.zeros((32, 4), np.uint32)
@@ -55,7 +75,7 @@ ISSUED:
     text += f" tcgen05.ld.sync.aligned.32x32b.x{n}.b32 {{{registers}}}, [%mine];\n tcgen05.wait::ld.sync.aligned;\n"
     text += "".join(f" st.global.b32 [%out+{512 * j}], %r{j};\n" for j in range(n))
     out = np.zeros((n, 128), np.float32)
-    r = run(text, out, image)
+    r = run(text, out, image, target=target)
     assert r.completed
     assert not r.findings, str(r)
     return out.T
@@ -98,3 +118,33 @@ def test_four_bit_floats(run: Any, form: str, count: int, factor: int, ids: tupl
     each = 64 // count
     want = (a * np.repeat(va, each, axis=1)) @ (b * np.repeat(vb, each, axis=1)).T
     assert np.abs(got - want).max() <= 1e-6 * np.abs(want).max()
+
+
+@pytest.mark.parametrize(("form", "count", "ids"), [
+    ("kind::mxf4nvf4.block_scale.block16", 6, (0, 2)),
+    ("kind::mxf4nvf4.block_scale.block16", 6, (2, 0)),
+    ("kind::mxf4.block_scale.block32", 3, (3, 1)),
+    ("kind::mxf4.block_scale", 3, (0, 2)),
+])  # fmt: skip
+@pytest.mark.parametrize("first", [0, 80, 96, 112])
+def test_a_depth_of_96(run: Any, form: str, count: int, ids: tuple[int, int], first: int) -> None:
+    """As CUTLASS runs it (tests/data/cutlass, `ultra`): 48 bytes of a row, which may go on in the buffer behind."""
+    n = 64
+    codes = [rng.integers(0, 16, (rows, 96)).astype(np.uint8) for rows in (128, n)]
+    packed = [c[:, ::2] | c[:, 1::2] << 4 for c in codes]
+    a, b = (c.view(ml_dtypes.float4_e2m1fn).astype(np.float64) for c in codes)
+    (sa, va), (sb, vb) = powers(128, count), powers(n, count)
+    i = instruction("mxf4", n, 1, 1, factor=1, ids=ids) | 1 << 31
+    got = scaled(run, form, n, i, *packed, sa, sb, ids, first, "sm_103a")
+    each = 96 // count
+    want = (a * np.repeat(va, each, axis=1)) @ (b * np.repeat(vb, each, axis=1)).T
+    assert np.abs(got - want).max() <= 1e-6 * np.abs(want).max()
+
+
+def test_a_depth_of_96_is_of_sm_103a(run: Any) -> None:
+    codes = np.zeros((128, 48), np.uint8)
+    factors = np.full((128, 6), 127, np.uint8)
+    i = instruction("mxf4", 64, 1, 1, factor=1) | 1 << 31
+    with pytest.raises(CapabilityError) as caught:
+        scaled(run, "kind::mxf4nvf4.block_scale.block16", 64, i, codes, codes[:64], factors, factors[:64], (0, 0))
+    assert str(caught.value).endswith("simulator: K = 96 (instruction descriptor, bit 31) is of sm_103a, the device sm_100")

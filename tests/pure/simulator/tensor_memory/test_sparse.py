@@ -52,16 +52,20 @@ def metadata(codes: np.ndarray, eight_bit: bool) -> np.ndarray:
     return words
 
 
-@pytest.mark.parametrize(("type_", "d"), [("f16", "f32"), ("bf16", "f32"), ("tf32", "f32"), ("e4m3", "f32"), ("s8", "s32")])
-def test_sparse_products(run: Any, type_: str, d: str) -> None:
+@pytest.mark.parametrize(("type_", "d", "selector"), [
+    ("f16", "f32", 0), ("f16", "f32", 1), ("bf16", "f32", 1), ("tf32", "f32", 0), ("tf32", "f32", 1), ("e4m3", "f32", 0),
+    ("s8", "s32", 0),
+])  # fmt: skip
+def test_sparse_products(run: Any, type_: str, d: str, selector: int) -> None:
     _, kind, number = DENSE.TYPES[type_]
     k = 2 * DENSE.K[kind]
     full, stored, codes = sparse(type_, k)
     b = DENSE.operand(type_, 16, k)
     image = np.zeros(BYTES, np.uint8)
     da, db = laid_out(stored, A_AT, "128B", False, image), laid_out(b, B_AT, "128B", False, image)
-    image[65536 : 65536 + 1024] = metadata(codes, type_ in ("e4m3", "s8")).view(np.uint8).reshape(-1)
-    i = instruction(128, 16, DENSE.D[d], number, number) | 1 << 2
+    words = np.roll(metadata(codes, type_ in ("e4m3", "s8")), selector, axis=0)
+    image[65536 : 65536 + 1024] = words.view(np.uint8).reshape(-1)
+    i = instruction(128, 16, DENSE.D[d], number, number) | 1 << 2 | selector
     text = DENSE.program(kind, 16, i, da, db, more=".sp", before=DENSE.loaded(2, 65536, 300))
     text = text.replace("%rd11, %r200,", "%rd11, [%r230], %r200,")
     text = text.replace(" @!%first bra ISSUED;", " add.u32 %r230, %tmem, 300;\n @!%first bra ISSUED;")

@@ -23,6 +23,8 @@ _FRAGMENTS = frozenset(("mma", "wmma", "wgmma", "tcgen05"))
 """Opcodes whose elements may be constants where the register that holds them takes one, whatever the elements are."""
 _SELECTORS = ("ida", "idb")
 """Vectors of mma that are no fragments: the byte-id and thread-id of scale factors."""
+_HELD_IN_ONE = ("sa", "sb", "e")
+"""Operands of mma in one register, which may stand in braces as fragments do: scale factors and metadata."""
 _BRACES = ("multimem.", "tcgen05.", "mma.sp", "cvt.")
 """How mnemonics begin whose vectors no vector register stands for: ptxas refuses it, or ends without a word."""
 _VECTORS_OF_ONE = frozenset(("ld", "ldu", "mov", "st", "suld", "sust"))
@@ -78,6 +80,8 @@ def _alike(a: PtxType, b: PtxType) -> bool:
 
 def _takes_braces(slot: OperandSlot, at: Context) -> bool:
     """Say whether a scalar may stand in braces."""
+    if at.opcode == "mma":
+        return slot.name in _HELD_IN_ONE
     if at.opcode not in _VECTORS_OF_ONE or slot.type is not at.own_type or at.mnemonic.startswith("st.async"):
         return False
     return at.opcode != "mov" or (slot.type is not None and slot.type.kind == "bits")
