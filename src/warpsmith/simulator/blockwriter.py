@@ -27,6 +27,7 @@ from warpsmith.simulator.binding import (
     whole_row,
     width_of,
 )
+from warpsmith.simulator.compiled_source import compiled_source
 from warpsmith.simulator.definedness import Rule, registers_of, rule_of
 from warpsmith.simulator.grouping import Group, groups, load_registers
 from warpsmith.simulator.program import Address, Const, Lowered, Operation, Reg, Special, Vector
@@ -94,14 +95,13 @@ class Writer:
 
     def finish(self, block: Block, last: str) -> tuple[Callable[..., Any], list[Any]]:
         """Compile the lines."""
-        body = [*self.lines, last]
-        arguments = ", ".join(self.names.values())
-        text = f"def make({arguments}):\n def run(x):\n" + "".join(f"  {line}\n" for line in body) + " return run\n"
+        lines = "".join(f"  {line}\n" for line in [*self.lines, last])
+        text = f"def make({', '.join(self.names.values())}):\n def run(x):\n{lines} return run\n"
         environment: dict[str, Any] = {
             "copyto": np.copyto, "add": np.add, "where": np.where, "logical_not": np.logical_not, "greater": np.greater,
             "logical_and": np.logical_and, "logical_or": np.logical_or, "array": np.array,
         }  # fmt: skip
-        exec(compile(text, f"<block {block.index} of {block.function}>", "exec"), environment)
+        exec(compiled_source(text, f"<block {block.index} of {block.function}>"), environment)
         return environment["make"], self.binds
 
     def name(self, key: Any, bind: Callable[[Lanes], Any]) -> str:

@@ -101,6 +101,27 @@ def _real_only(x: F32, result: F32) -> F32:
 
 def ex2(x: F32) -> F32:
     """MUFU.EX2."""
+    x = np.ascontiguousarray(x, np.float32)
+    size = np.abs(x)
+    ordinary = size < 126
+    if ordinary.all():
+        return _ex2_ordinary(x, size)
+    out = _ex2_ordinary(*(np.where(ordinary, v, np.float32(0)) for v in (x, size)))
+    out[~ordinary] = _ex2_any(x[~ordinary])
+    return out
+
+
+def _ex2_ordinary(x: F32, size: F32) -> F32:
+    """EX2 within ±126, where results are normal and 32 bits hold everything; `size` is |x|."""
+    k = (size * np.float32(1 << 23)).astype(np.int32)
+    sign = x.view(np.int32) >> 31
+    at = k ^ sign
+    r = table("ex2")[at & _FRACTION].view(np.int32) + ((at >> 23) << 23)
+    whole = (k >> 23 ^ sign) - sign
+    return np.where(k & _FRACTION == 0, (127 + whole) << 23, r).view(np.float32)
+
+
+def _ex2_any(x: F32) -> F32:
     x64 = np.clip(np.nan_to_num(np.asarray(x, np.float32).astype(np.float64)), -256, 256)
     k = (np.abs(x64) * 2.0**23).astype(np.int64)
     whole, exact = k >> 23, k & _FRACTION == 0

@@ -123,3 +123,18 @@ def test_functions_of_doubles_give_what_the_gpu_gave(operation, operand, result)
     with np.errstate(all="ignore"):
         unary(Form.parse(operation))(out, np.array([operand], np.uint64).view(np.float64))
     assert int(out.view(np.uint64)[0]) == result
+
+
+def test_ex2_of_ordinary_operands_is_that_of_any() -> None:
+    """The short way, in 32 bits, against the long one: around integers, zero, ±126, among operands that need the long way."""
+    integers = np.arange(-130, 131, dtype=np.float32)
+    bits = np.random.default_rng(3).integers(0, 1 << 32, 200_000, dtype=np.uint32)
+    near = [np.nextafter(integers, np.float32(side)) for side in (-1000, 1000)]
+    special = np.array([0, -0.0, 1e-45, -1e-45, 1e-38, -1e-38, np.inf, -np.inf, np.nan], np.float32)
+    uniform = np.random.default_rng(4).uniform(-130, 130, 200_000).astype(np.float32)
+    x = np.concatenate([integers, *near, special, bits.view(np.float32), uniform])
+    with np.errstate(all="ignore"):
+        assert (mufu.ex2(x).view(np.uint32) == mufu._ex2_any(x).view(np.uint32)).all()
+        ordinary = x[np.abs(x) < 126]
+        assert (mufu.ex2(ordinary).view(np.uint32) == mufu._ex2_any(ordinary).view(np.uint32)).all()
+        assert (mufu.ex2(integers[4:-4]) == 2.0 ** integers[4:-4].astype(np.float64)).all()
