@@ -18,6 +18,11 @@ __all__ = ["ScalarForm", "mnemonics", "scalar_forms"]
 _LUTS = (0x00, 0x01, 0x1E, 0x3C, 0x80, 0x96, 0xB1, 0xC0, 0xCA, 0xE8, 0xFE, 0xFF)
 
 
+def _widths(types: tuple[str, ...]) -> list[str]:
+    """Return the types without their kind: a declaration may take a number for signed at one time and for bits at another."""
+    return [t.lstrip("bsu") if t[0] in "bsu" else t for t in types]
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class ScalarForm:
@@ -35,12 +40,11 @@ class ScalarForm:
     carry_out: bool = False
 
     def match(self) -> Match:
-        """Return the match of the row this form comes from, or of one with the same operands."""
+        """Return the match of the row this form comes from, or of one with the same operands, or of the same widths."""
         fitting = match(self.mnemonic)
-        for m in fitting:
-            if m.row.id == self.row and any(f.reads == self.reads for f in _forms_of(m)):
-                return m
-        return next(m for m in fitting if any(f.reads == self.reads for f in _forms_of(m)))
+        same = [m for m in fitting if any(f.reads == self.reads for f in _forms_of(m))]
+        alike = [m for m in fitting if any(_widths(f.reads) == _widths(self.reads) for f in _forms_of(m))]
+        return next((m for m in same if m.row.id == self.row), (same or alike)[0])
 
     def json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
