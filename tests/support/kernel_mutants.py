@@ -7,11 +7,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from warpsmith.assembly.ptx.tree import AddressOperand, Immediate, Instruction, Name, RegisterDeclaration, Scope
 
-__all__ = ["Body", "Edit", "Mutant", "bodies", "changed_numbers", "moved_before", "mutants", "other_parity", "short_name"]
+__all__ = [
+    "Body",
+    "Edit",
+    "Mutant",
+    "bodies",
+    "changed_numbers",
+    "further",
+    "moved_before",
+    "mutants",
+    "named",
+    "numbered",
+    "other_parity",
+    "short_name",
+]
 
 Body = list[Any]
 SITES = (
@@ -56,7 +70,7 @@ Edit = tuple[str, int, int, tuple[Any, ...]]
 """What, first statement (from the site on), how many are replaced, by which."""
 
 
-def _numbered(i: Instruction, operand: int, change: Callable[[int], int]) -> Instruction:
+def numbered(i: Instruction, operand: int, change: Callable[[int], int]) -> Instruction:
     """Return a copy with another immediate operand."""
     out = deepcopy(i)
     old = out.operands[operand]
@@ -66,7 +80,7 @@ def _numbered(i: Instruction, operand: int, change: Callable[[int], int]) -> Ins
     return out
 
 
-def _further(i: Instruction, operand: int, by: int) -> Instruction:
+def further(i: Instruction, operand: int, by: int) -> Instruction:
     """Return a copy whose address operand lies `by` further."""
     out = deepcopy(i)
     old = out.operands[operand]
@@ -94,37 +108,37 @@ def changed_numbers(i: Instruction) -> Iterator[Edit]:
     """Yield the edits that give a barrier, an announcement or a wait for groups another number."""
     m = i.mnemonic
     if m.startswith("mbarrier.init"):
-        yield "count + 1", 0, 1, (_numbered(i, 1, lambda v: v + 1),)
+        yield "count + 1", 0, 1, (numbered(i, 1, lambda v: v + 1),)
         if int(i.operands[1].value) > 1:
-            yield "count - 1", 0, 1, (_numbered(i, 1, lambda v: v - 1),)
+            yield "count - 1", 0, 1, (numbered(i, 1, lambda v: v - 1),)
     if "expect_tx" in m:
-        yield "16 bytes more", 0, 1, (_numbered(i, 2, lambda v: v + 16),)
-        yield "16 bytes fewer", 0, 1, (_numbered(i, 2, lambda v: v - 16),)
+        yield "16 bytes more", 0, 1, (numbered(i, 2, lambda v: v + 16),)
+        yield "16 bytes fewer", 0, 1, (numbered(i, 2, lambda v: v - 16),)
     if "wait_group" in m:
-        yield "one group more in flight", 0, 1, (_numbered(i, 0, lambda v: v + 1),)
+        yield "one group more in flight", 0, 1, (numbered(i, 0, lambda v: v + 1),)
     if m.startswith("bar.sync") and len(i.operands) == 2:
-        yield "32 threads more", 0, 1, (_numbered(i, 1, lambda v: v + 32),)
-        yield "32 threads fewer", 0, 1, (_numbered(i, 1, lambda v: v - 32),)
+        yield "32 threads more", 0, 1, (numbered(i, 1, lambda v: v + 32),)
+        yield "32 threads fewer", 0, 1, (numbered(i, 1, lambda v: v - 32),)
 
 
 def _tensor_memory(i: Instruction) -> Iterator[Edit]:
     m = i.mnemonic
     if m.startswith(("tcgen05.alloc", "tcgen05.dealloc")):
         at = 1
-        yield "half of the columns", 0, 1, (_numbered(i, at, lambda v: v // 2),)
+        yield "half of the columns", 0, 1, (numbered(i, at, lambda v: v // 2),)
     if m.startswith("tcgen05.commit"):
-        yield "to the next barrier", 0, 1, (_further(i, 0, 8),)
+        yield "to the next barrier", 0, 1, (further(i, 0, 8),)
     if m.startswith("tcgen05.ld"):
-        yield "other columns", 0, 1, (_further(i, 1, COLUMNS),)
+        yield "other columns", 0, 1, (further(i, 1, COLUMNS),)
     if m.startswith(("tcgen05.st", "tcgen05.mma")):
-        yield "other columns", 0, 1, (_further(i, 0, COLUMNS),)
+        yield "other columns", 0, 1, (further(i, 0, COLUMNS),)
     if m.startswith("tcgen05.mma"):
         flag, other = Name("%mutant_flag"), deepcopy(i)
         truth = Instruction("setp.eq.u32", [flag, Immediate("0", 0), Immediate("0", 0)], place=i.place)
         other.operands[4] = flag
         yield "accumulates", 0, 1, (RegisterDeclaration("pred", [("%mutant_flag", None)]), truth, other)
     if m.startswith("setmaxnreg"):
-        yield "8 registers more", 0, 1, (_numbered(i, 0, lambda v: v + 8),)
+        yield "8 registers more", 0, 1, (numbered(i, 0, lambda v: v + 8),)
 
 
 def edits(body: Body, n: int) -> Iterator[Edit]:
@@ -145,7 +159,7 @@ def edits(body: Body, n: int) -> Iterator[Edit]:
         other.mnemonic = m.replace("any", "all")
         yield "all for any", 0, 1, (other,)
     if m == "and.b32" and isinstance(i.operands[2], Immediate) and i.operands[2].value == 96:
-        yield "no lanes", 0, 1, (_numbered(i, 2, lambda _: 0),)
+        yield "no lanes", 0, 1, (numbered(i, 2, lambda _: 0),)
     if m.startswith(("tcgen05.", "setmaxnreg")):
         yield from _tensor_memory(i)
     if m.startswith(("mbarrier.arrive.shared", "tcgen05.commit")):
@@ -210,3 +224,11 @@ def mutants(kernel: str, module: Any, *, each: int | None = None, waits: int | N
             full = f"{name}, {what}"
             out[full] = Mutant(full, body, n + first, count, new, body[n].place, what, body[n])
     return out
+
+
+def named(place: Any) -> str:
+    """Return `file.py: its line`; nothing for a finding without a place (of an output that nobody writes)."""
+    if place is None:
+        return ""
+    path = Path(place.file)
+    return f"{path.name}: {path.read_text().splitlines()[place.line - 1].strip()}"

@@ -107,11 +107,13 @@ def _keep(site: Site, edit: Edit) -> bool:
 def all_mutants() -> dict[str, Mutant]:
     """Return the mutants by name; barriers that are initialised have theirs in place of a number."""
     found = mutants(subject().module(), OPCODES, _keep)
-    names = {
-        n: f"{m.site.name.rsplit(' ', 1)[0]} {_BARRIERS[m.site.number]}, {m.edit.what}" if "mbarrier.init" in n else n
-        for n, m in found.items()
-    }
-    return {names[n]: m for n, m in found.items()}
+
+    def named(name: str) -> str:
+        site, _, what = name.partition(", ")
+        where, _, number = site.rpartition(" ")
+        return f"{where} {_BARRIERS[int(number)]}, {what}" if "mbarrier.init" in name else name
+
+    return {named(n): m for n, m in found.items()}
 
 
 def rows() -> list[Row]:

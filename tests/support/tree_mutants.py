@@ -1,4 +1,4 @@
-"""Mutants of a kernel: edits of the instruction tree it traces to, each at one site.
+"""Mutants of a kernel (`kernel_mutants`), named by where they stand in its source.
 
 A site is named by where its instruction stands in the kernel's source, what it is, and its number among those of its kind in
 that function: `softmax.publish mbarrier.arrive 0`. A finding is named the same way, by the source line it points to:
@@ -10,21 +10,20 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpsmith.assembly.ptx.tree import AddressOperand, Immediate, Instruction, Name, RegisterDeclaration, Scope
+from kernel_mutants import Body, Mutant, bodies, further, numbered, other_parity
+from warpsmith.assembly.ptx.tree import AddressOperand, Instruction, Name, RegisterDeclaration
 from warpsmith.base.source import Place
 
 __all__ = ["Mutant", "Site", "Verdict", "edits", "findings_of", "mutants", "place_text", "sites", "verdict"]
 
-Body = list[Any]
 _NOISE = {
     "sync", "aligned", "b64", "b32", "u32", "f32", "parity", "shared::cta", "cta_group::2", "cta_group::1", "kind::f16",
     "global", "32x32b", "x8", "x16", "x32", "tile", "mbarrier::complete_tx::bytes", "mbarrier::arrive::one",
@@ -78,19 +77,12 @@ class Site:
         return self.body[self.index]
 
 
-def _bodies(body: Body) -> Iterator[Body]:
-    yield body
-    for s in body:
-        if isinstance(s, Scope):
-            yield from _bodies(s.body)
-
-
 def sites(module: Any, opcodes: tuple[str, ...]) -> list[Site]:
     """Return the sites of a kernel whose mnemonics begin with one of `opcodes`."""
     entry = next(f for f in module.functions() if f.body is not None)
     seen: Counter[tuple[str, str]] = Counter()
     out: list[Site] = []
-    for body in _bodies(entry.body):
+    for body in bodies(entry.body):
         for n, s in enumerate(body):
             if not isinstance(s, Instruction) or not s.mnemonic.startswith(opcodes) or s.place is None:
                 continue
@@ -112,43 +104,10 @@ class Edit(NamedTuple):
     new: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """A kernel with one edit."""
-
-    name: str
-    site: Site
-    edit: Edit
-
-    @contextmanager
-    def applied(self) -> Iterator[None]:
-        """Change the tree, and put it back."""
-        body, e = self.site.body, self.edit
-        kept = body[e.start : e.start + e.count]
-        body[e.start : e.start + e.count] = e.new
-        try:
-            yield
-        finally:
-            body[e.start : e.start + len(e.new)] = kept
-
-
 def _operand(i: Instruction, n: int, new: Any) -> Instruction:
     out = deepcopy(i)
     out.operands[n] = new
     return out
-
-
-def _number(i: Instruction, n: int, change: Callable[[int], int]) -> Instruction:
-    old = i.operands[n]
-    assert isinstance(old, Immediate)
-    value = change(int(old.value))
-    return _operand(i, n, Immediate(str(value), value))
-
-
-def _further(i: Instruction, n: int, by: int) -> Instruction:
-    old = i.operands[n]
-    assert isinstance(old, AddressOperand)
-    return _operand(i, n, replace(old, offset=old.offset + by))
 
 
 def _spelled(i: Instruction, old: str, new: str) -> Instruction:
@@ -158,28 +117,23 @@ def _spelled(i: Instruction, old: str, new: str) -> Instruction:
     return out
 
 
-def _immediate(n: int) -> Immediate:
-    return Immediate(str(n), n)
-
-
 def _wait(i: Instruction) -> Iterator[tuple[str, int, tuple[Any, ...]]]:
-    flipped = Name("%mutant")
-    flip = Instruction("xor.b32", [flipped, i.operands[2], _immediate(1)], place=i.place)
     yield "not looked at", 2, (i,)
-    yield "other parity", 1, (RegisterDeclaration("b32", [("%mutant", None)]), flip, _operand(i, 2, flipped))
+    what, _, count, new = other_parity(i)
+    yield what, count, new
 
 
 def _arrive(i: Instruction) -> Iterator[tuple[str, int, tuple[Any, ...]]]:
     yield "removed", 1, ()
     yield "twice", 1, (i, deepcopy(i))
     if "expect_tx" in i.mnemonic:
-        yield "16 bytes more", 1, (_number(i, 2, lambda v: v + 16),)
-        yield "16 bytes fewer", 1, (_number(i, 2, lambda v: v - 16),)
+        yield "16 bytes more", 1, (numbered(i, 2, lambda v: v + 16),)
+        yield "16 bytes fewer", 1, (numbered(i, 2, lambda v: v - 16),)
         if i.predicate is not None:
             everyone = deepcopy(i)
             everyone.predicate = None
             yield "in every CTA", 1, (everyone,)
-            yield "bytes of one CTA", 1, (_number(i, 2, lambda v: v // 2),)
+            yield "bytes of one CTA", 1, (numbered(i, 2, lambda v: v // 2),)
     elif i.predicate is not None:
         always = deepcopy(i)
         always.predicate = None
@@ -193,9 +147,9 @@ def _product(i: Instruction, number: int, group: int) -> Iterator[tuple[str, int
         yield "other accumulate flag", 1, (
             RegisterDeclaration("pred", [("%mutant", None)]), opposite, _operand(i, len(i.operands) - 1, Name("%mutant")),
         )  # fmt: skip
-        yield "D 64 columns further", 1, (_further(i, 0, 64),)
+        yield "D 64 columns further", 1, (further(i, 0, 64),)
         if isinstance(i.operands[1], AddressOperand):
-            yield "P 8 columns further", 1, (_further(i, 1, 8),)
+            yield "P 8 columns further", 1, (further(i, 1, 8),)
 
 
 def edits(site: Site, group: int = 4) -> Iterator[Edit]:
@@ -209,22 +163,22 @@ def edits(site: Site, group: int = 4) -> Iterator[Edit]:
         simple = _arrive(i)
     elif m.startswith("mbarrier.init"):
         counts = [("count + 1", 1), ("count - 1", -1)] if int(i.operands[1].value) > 1 else [("count + 1", 1)]
-        simple = ((what, 1, (_number(i, 1, lambda v, by=by: v + by),)) for what, by in counts)
+        simple = ((what, 1, (numbered(i, 1, lambda v, by=by: v + by),)) for what, by in counts)
     elif m.startswith("mapa"):
         there = Instruction("mov.u32", [i.operands[0], i.operands[1]], place=i.place)
-        simple = iter((("other rank", 1, (_number(i, 2, lambda v: 1 - v),)), ("left out", 1, (there,))))
+        simple = iter((("other rank", 1, (numbered(i, 2, lambda v: 1 - v),)), ("left out", 1, (there,))))
     elif m.startswith("cp.async.bulk.tensor"):
         simple = iter((("removed", 1, ()), ("twice", 1, (i, deepcopy(i)))))
     elif m.startswith("tcgen05.mma"):
         simple = _product(i, site.number, group)
     elif m.startswith(("tcgen05.ld", "tcgen05.st")):
-        simple = iter((("16 columns further", 1, (_further(i, 1 if m.startswith("tcgen05.ld") else 0, 16),)),))
+        simple = iter((("16 columns further", 1, (further(i, 1 if m.startswith("tcgen05.ld") else 0, 16),)),))
     elif m.startswith("barrier.cluster.arrive"):
         simple = iter((("removed with its wait", 2, ()),))
     elif m.startswith("setmaxnreg"):
-        simple = iter((("removed", 1, ()), ("8 more", 1, (_number(i, 0, lambda v: v + 8),))))
+        simple = iter((("removed", 1, ()), ("8 more", 1, (numbered(i, 0, lambda v: v + 8),))))
     elif m.startswith(("tcgen05.alloc", "tcgen05.dealloc")):
-        simple = iter((("removed", 1, ()), ("half of the columns", 1, (_number(i, 1, lambda v: v // 2),))))
+        simple = iter((("removed", 1, ()), ("half of the columns", 1, (numbered(i, 1, lambda v: v // 2),))))
     elif not m.startswith("barrier.cluster.wait"):
         simple = iter((("removed", 1, ()),))
     for what, count, new in simple:
@@ -246,14 +200,19 @@ def _commit(body: Body, n: int) -> Iterator[Edit]:
         yield Edit("before the last product", last, n + 1 - last, (*body[last + 1 : n + 1], body[last]))
     mask = body[n - 1]
     if "multicast" in body[n].mnemonic:
-        yield Edit("mask 1", n - 1, 1, (_number(mask, 1, lambda _: 1),))
-        yield Edit("mask 2", n - 1, 1, (_number(mask, 1, lambda _: 2),))
+        yield Edit("mask 1", n - 1, 1, (numbered(mask, 1, lambda _: 1),))
+        yield Edit("mask 2", n - 1, 1, (numbered(mask, 1, lambda _: 2),))
 
 
 def mutants(module: Any, opcodes: tuple[str, ...], keep: Callable[[Site, Edit], bool] = lambda *_: True) -> dict[str, Mutant]:
     """Return every mutant of a kernel, or those to `keep`, by name."""
-    found = ((s, e) for s in sites(module, opcodes) for e in edits(s))
-    return {f"{s.name}, {e.what}": Mutant(f"{s.name}, {e.what}", s, e) for s, e in found if keep(s, e)}
+    out: dict[str, Mutant] = {}
+    for s in sites(module, opcodes):
+        for e in edits(s):
+            if keep(s, e):
+                name = f"{s.name}, {e.what}"
+                out[name] = Mutant(name, s.body, e.start, e.count, e.new, s.instruction.place, e.what, s.instruction)
+    return out
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import warpsmith as ws
-from kernel_mutants import Mutant, moved_before, mutants
+from kernel_mutants import Mutant, moved_before, mutants, named
 from warpsmith.kernels.attention.blackwell import one_cta, two_per_sm
 
 TABLE = Path(__file__).with_name("blackwell_mutants.txt")
@@ -125,12 +125,6 @@ def edits(name: str) -> dict[str, Mutant]:
 def run(name: str, **order: Any) -> Any:
     kernel, arrays, device = subject(name)
     return kernel.simulate(*(a.copy() for a in arrays), numerics="fast", max_steps=60_000, device=device, **order)
-
-
-def named(place: Any) -> str:
-    """Return `file.py: its line`."""
-    path = Path(place.file)
-    return f"{path.name}: {path.read_text().splitlines()[place.line - 1].strip()}"
 
 
 def verdict(*edited: Mutant) -> tuple[str, str]:

@@ -1,8 +1,9 @@
 """Every synchronisation of the shipped kernels, taken away or changed, one at a time: each is found or proved equivalent.
 
 A mutant is an edit of the kernel's tree at one site: the instruction removed, executed twice, or with another number. It
-must be named by a finding, or give a result that differs from the correct kernel's; `EQUIVALENT` lists those that change
-nothing, with the reason. `python tests/slow/simulator/test_shipped_mutants.py` prints what was found of each.
+is named by a finding of the kind and at the line that `shipped_mutants.txt` says, `mutant | kind | file: line of source |
+schedule`, or gives a result that differs from the correct kernel's; `EQUIVALENT` lists those that change nothing, with the
+reason. Run as a program this file prints the table; `KINDS` states, apart from it, which kinds an edit may be named as.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from kernel_mutants import Edit, Mutant, bodies, changed_numbers, other_parity, short_name
+from kernel_mutants import Edit, Mutant, bodies, changed_numbers, named, other_parity, short_name
 from warpsmith.assembly.ptx.tree import Instruction
 from warpsmith.kernels import gemm
 from warpsmith.kernels.attention import ampere, hopper, hopper_fp8
 
+TABLE = Path(__file__).with_name("shipped_mutants.txt")
+KERNELS = ("ampere", "gemm", "hopper")
 SEEDS = range(12)
 """Random schedules that a mutant is tried under when the fair one shows nothing."""
 SITES = ("mbarrier.", "fence.", "bar.", "cp.async", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group")
@@ -71,6 +75,41 @@ EQUIVALENT = {
     "gemm: cp.async.bulk.tensor.2d.global 0, twice": "the same bytes are stored twice, in one group",
 }
 """Mutants that are correct kernels, and why."""
+
+DEADLOCK = {"deadlock", "phase-alias"}
+READ, RACES = "async-read-before-complete", {"async-read-before-complete", "async-overwrite", "shared-race", "over-arrival"}
+KINDS: dict[tuple[str, str], set[str]] = {
+    ("mbarrier.init", "removed"): {"uninitialised-barrier"},
+    ("mbarrier.init", "count + 1"): DEADLOCK,
+    ("mbarrier.init", "count - 1"): {"over-arrival", *DEADLOCK, *RACES},
+    ("mbarrier.arrive.shared", "removed"): DEADLOCK,
+    ("mbarrier.arrive.shared", "twice"): {"over-arrival", *DEADLOCK, *RACES},
+    ("mbarrier.arrive.expect_tx", "removed"): {"tx-mismatch", *DEADLOCK, *RACES},
+    ("mbarrier.arrive.expect_tx", "twice"): {"over-arrival", "tx-mismatch", *DEADLOCK},
+    ("mbarrier.arrive.expect_tx", "16 bytes more"): {"tx-mismatch"},
+    ("mbarrier.arrive.expect_tx", "16 bytes fewer"): {"tx-mismatch"},
+    ("mbarrier.try_wait", "not looked at"): RACES | DEADLOCK,
+    ("mbarrier.try_wait", "other parity"): RACES | DEADLOCK,
+    ("fence.proxy", "removed"): {"missing-proxy-fence", "uninitialised-barrier"},
+    ("bar.sync", "removed"): {"uninitialised-barrier", *RACES},
+    ("bar.sync", "32 threads more"): {"named-barrier", *DEADLOCK},
+    ("bar.sync", "32 threads fewer"): {"named-barrier", *RACES},
+    ("bar.warp.sync", "removed"): {"shared-race"},
+    ("cp.async.cg", "removed"): {"uninitialised-read", "wrong result"},
+    ("cp.async.commit_group", "removed"): {"empty-commit", READ},
+    ("cp.async.wait_group", "removed"): {READ},
+    ("cp.async.wait_group", "one group more in flight"): {READ},
+    ("cp.async.bulk.tensor", "removed"): {"tx-mismatch", "uninitialised-read", "wrong result", *DEADLOCK},
+    ("cp.async.bulk.tensor", "twice"): {"tx-mismatch", "async-overwrite", *DEADLOCK},
+    ("cp.async.bulk.commit_group", "removed"): {"empty-commit", "async-overwrite"},
+    ("cp.async.bulk.wait_group", "removed"): {"async-overwrite", "leftover"},
+    ("cp.async.bulk.wait_group", "one group more in flight"): {"async-overwrite", "leftover"},
+    ("wgmma.fence", "removed"): {"register-before-wait"},
+    ("wgmma.commit_group", "removed"): {"empty-commit", "register-before-wait", "async-overwrite"},
+    ("wgmma.wait_group", "removed"): {"register-before-wait", "async-overwrite"},
+    ("wgmma.wait_group", "one group more in flight"): {"register-before-wait", "async-overwrite"},
+}
+"""(instruction, edit) -> how it may be named."""
 
 # --- edits ------------------------------------------------------------------------------------------------------------
 
@@ -123,30 +162,72 @@ def correct(kernel: str) -> tuple[bytes, ...]:
     return tuple(o.tobytes() for o in result.outputs)
 
 
-def verdict(mutant: Mutant) -> tuple[str, list[str]]:
-    """Return how the mutant shows, `silent` if it does not, and the findings."""
+class Verdict(NamedTuple):
+    """What the first schedule that shows something says: its first finding, errors first, or that the result is wrong."""
+
+    kind: str
+    place: str
+    schedule: str
+    others: tuple[str, ...]
+    """The kinds of all findings."""
+
+
+def orders(schedule: str) -> list[dict[str, Any]]:
+    """Return the schedules to try: the one named, or all."""
+    every: list[dict[str, Any]] = [{}, *({"schedule": "random", "seed": s} for s in SEEDS)]
+    return [o for o in every if schedule in ("", _name(o))]
+
+
+def _name(order: dict[str, Any]) -> str:
+    return f"random {order['seed']}" if order else "fair"
+
+
+def verdict(mutant: Mutant, schedule: str = "") -> Verdict:
+    """Return how a mutant shows under a schedule, or under the first that shows something; `silent` if none does."""
     kernel = mutant.name.partition(":")[0]
     expected = correct(kernel)
     with mutant.applied():
-        for order in ({}, *({"schedule": "random", "seed": s} for s in SEEDS)):
+        for order in orders(schedule):
             result = run(kernel, **order)
             if result.findings:
-                kinds = list(dict.fromkeys(f.kind for f in result.findings))
-                return ", ".join(kinds) + (f" (seed {order['seed']})" if order else ""), [str(f) for f in result.findings]
+                first = min(result.findings, key=lambda f: f.severity != "error")
+                return Verdict(first.kind, named(first.where), _name(order), tuple(f.kind for f in result.findings))
             if tuple(o.tobytes() for o in result.outputs) != expected:
-                return "wrong result" + (f" (seed {order['seed']})" if order else ""), []
-    return "silent", []
+                return Verdict("wrong result", "", _name(order), ())
+    return Verdict("silent", "", "", ())
 
 
-@pytest.mark.parametrize("name", [n for k in ("ampere", "fp8", "gemm", "hopper") for n in mutants(k)])
-def test_every_mutant_is_found(name: str) -> None:
-    how, findings = verdict(mutants(name.partition(":")[0])[name])
-    assert (how == "silent") == (name in EQUIVALENT)
-    allowed = ("error[", "portability[uninitialised-barrier]", "note[uninitialised-read]")
-    assert all(any(word in f for word in allowed) for f in findings)
+def table() -> dict[str, list[str]]:
+    """Return kind, place and schedule of every mutant that is none of `EQUIVALENT`."""
+    rows = [line.split(" | ") for line in TABLE.read_text().splitlines() if line and not line.startswith("#")]
+    return {name: rest for name, *rest in rows}
 
 
-if __name__ == "__main__":
-    for kernel in sys.argv[1:] or ("ampere", "fp8", "gemm", "hopper"):
-        for name, mutant in mutants(kernel).items():
-            print(f"{name:<70} line {mutant.place.line if mutant.place else '?'}: {verdict(mutant)[0]}", flush=True)
+def every() -> dict[str, Mutant]:
+    """Return all mutants."""
+    return {n: m for k in KERNELS for n, m in mutants(k).items()}
+
+
+@pytest.mark.parametrize("name", every())
+def test_every_mutant_is_named_at_its_line(name: str) -> None:
+    if name in EQUIVALENT:
+        assert verdict(every()[name]).kind == "silent"
+        return
+    kind, place, schedule = table()[name]
+    assert verdict(every()[name], schedule)[:2] == (kind, place)
+
+
+def test_the_table_is_complete_and_each_kind_fits_its_edit() -> None:
+    assert set(table()) == set(every()) - set(EQUIVALENT)
+    for name, (kind, place, _) in table().items():
+        mutant = every()[name]
+        (allowed,) = [v for (m, what), v in KINDS.items() if mutant.mnemonic.startswith(m) and mutant.what == what]
+        assert kind in allowed, name
+        assert place != "" or kind == "wrong result" or (kind == "uninitialised-read" and ".global" in mutant.mnemonic), name
+
+
+if __name__ == "__main__":  # prints the table
+    for kernel in sys.argv[1:] or KERNELS:
+        for full, edit in mutants(kernel).items():
+            if full not in EQUIVALENT:
+                print(full, *verdict(edit)[:3], sep=" | ", flush=True)
