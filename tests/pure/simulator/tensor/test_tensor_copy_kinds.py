@@ -267,7 +267,7 @@ def test_dimensions_and_strides_override_those_of_the_map(run: Any) -> None:
     """Twelve columns and five rows of 192 bytes, whose stride is 12 in units of 16 bytes; outside lies zero."""
     a, other, out = np.zeros((64, 32), np.int32), _other((1024, 48)), np.zeros((8, 16), np.int32)
     head = " ld.param.u64 %rd9, [other]; .reg .b16 %n<3>; .reg .b32 %low; mov.b16 %n0, 0x0c; mov.b16 %n1, 0x105;\n"
-    head += " mov.b16 %n2, 0; mov.b32 %low, 12;\n"
+    head += " mov.b16 %n2, 0; mov.b32 %low, 12; .reg .b32 %four; mov.b32 %four, 4;\n"
     attribute = ".override::global_dim_stride"
     body = head + _overriding("%rd9, {%n0, %n1}, {%low}, %n2", attribute, 2, "0, 0", 512)
     r = run(body, out, TensorMap(a, box=(8, 16)), other, **NINE_FOUR)
@@ -275,7 +275,7 @@ def test_dimensions_and_strides_override_those_of_the_map(run: Any) -> None:
     want = np.zeros((8, 16), np.int32)
     want[:5, :12] = other[:5, :12]
     assert (out == want).all()
-    body = head + _overriding("%rd9, {%n0, %n1}, {%low}, %n2", attribute, 2, "4, 0", 512)
+    body = head + _overriding("%rd9, {%n0, %n1}, {%low}, %n2", attribute, 2, "%four, 0", 512)
     (finding,) = run(body, out, TensorMap(a, box=(8, 16)), other, **NINE_FOUR).findings
     assert finding.message == "a copy whose dimensions stand in the place of the tensor map's must start at zero"
 
