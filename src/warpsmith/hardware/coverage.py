@@ -101,7 +101,7 @@ def reason(m: Match) -> str:
     if max(newest, limit) != limit:
         return f"spelled in PTX {newest[0]}.{newest[1]}, newer than the captured programs ({limit[0]}.{limit[1]})"
     why = next((why for pattern, why in REASONS if re.match(pattern, m.mnemonic)), "")
-    return why or ("in a program that was changed since the capture" if m.mnemonic in _planned() else "")
+    return why or ("declared since the capture, or in a program that was changed since" if m.mnemonic in _planned() else "")
 
 
 def uncaptured(folder: Path, arch: str = ARCH) -> dict[str, list[str]]:
