@@ -183,13 +183,18 @@ class Order:
                 continue
             bad = np.zeros(x.shape, np.bool_)
             bad[row - x.c0, threads[~known] - x.t0] = True
-            x.finding(
-                "uninitialised-barrier",
-                f"`{x.op.text}` uses mbarrier [{barrier.address:#x}], whose mbarrier.init nothing orders before it",
-                lanes=bad,
-                related=[Related("initialised here", barrier.place)],
-                repair="Let all users pass a barrier (bar.sync, or that of the cluster) after mbarrier.init.",
+            behind = self.clocks.executed != KNOWN and bool(
+                self.clocks.ordered(mine, threads, its, thread, when, self.clocks.executed)[~known].all()
             )
+            text = f"`{x.op.text}` uses mbarrier [{barrier.address:#x}], whose mbarrier.init nothing orders before it"
+            repair = "Let all users pass a barrier (bar.sync, or that of the cluster) after mbarrier.init."
+            if behind:  # as CUTLASS leaves the last of its barriers
+                text += "; it runs later, but what is between is .relaxed"
+                repair = "Put fence.mbarrier_init.release.cluster behind mbarrier.init, in the thread that has executed it."
+            x.finding(
+                "uninitialised-barrier", text, lanes=bad, severity="portability" if behind else "error",
+                related=[Related("initialised here", barrier.place)], repair=repair,
+            )  # fmt: skip
 
     def arrival(self, x: Lanes, barrier: MBarrier, lanes: Mask, *, relaxed: bool, wide: bool) -> Telling:
         """Return what arrivals of lanes tell; `wide`: at the scope of the cluster, else of the CTA.
