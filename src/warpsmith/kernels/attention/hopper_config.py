@@ -59,8 +59,6 @@ class Config(Problem):
     """1: the output has shared memory of its own, so that the next Q is loaded while this item ends."""
     threshold: float = 0.0
     """Powers of two by which a score may exceed the running maximum before the output is rescaled."""
-    chains: int = 1
-    """Maxima and sums of a row that are computed beside each other."""
     output: str = ""
     """Type of the output where inputs are e4m3: bf16, which is also meant by nothing, or f16."""
     columns: int = 0
@@ -90,9 +88,6 @@ class Config(Problem):
     def exponent_scale(self) -> float:
         """Factor that turns what the softmax sees into exponents of two: raw scores, or scores in units of the soft cap."""
         return self.soft_cap * math.log2(math.e) if self.soft_cap else self.scale_log2
-
-    shifts: int = 0
-    """1: probabilities become e4m3 by way of f16 and shifts, on the integer pipes, not by cvt."""
 
     @property
     def eight(self) -> bool:
@@ -127,9 +122,7 @@ class Config(Problem):
     @property
     def offset(self) -> float:
         """Power of two that is added to the exponents of the probabilities."""
-        if not self.eight:
-            return 0.0
-        return (0.0 if self.shifts else OFFSET) - self.threshold
+        return OFFSET - self.threshold if self.eight else 0.0
 
     @property
     def transposes(self) -> bool:

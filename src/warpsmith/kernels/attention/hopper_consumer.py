@@ -210,8 +210,7 @@ class Consumer:
     def softmax(self, scores: Any) -> Any:
         """Scores to probabilities; return the predicate that the output must be rescaled, None for always."""
         c = self.c
-        how: dict[str, Any] = {n: getattr(c, n) for n in ("emulated", "threshold", "offset", "chains")}
-        return softmax_step(scores, self.state, self.scale, **how)
+        return softmax_step(scores, self.state, self.scale, emulated=c.emulated, threshold=c.threshold, offset=c.offset)
 
     def pack(self, scores: Any) -> None:
         """Round the probabilities into the A operand of the next P V."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from warpsmith import ptx, reg
 from warpsmith.kernels.attention.hopper_config import ROWS
 from warpsmith.kernels.attention.hopper_consumer import Consumer, row_descriptor
-from warpsmith.types import b16, b32, b64, f32, u32
+from warpsmith.types import b16, b64, f32, u32
 
 if TYPE_CHECKING:
     from warpsmith.kernels.attention.hopper_config import Config, SharedMap
@@ -54,8 +54,6 @@ class Fp8Consumer(Consumer):
             address = reg.scalar(b64)
             ptx.inst.mad.wide.u32(address, item.key_head, 4, start)
             ptx.inst.ld.global_.nc.f32(value, ptx.addr(address))
-        if c.shifts:  # bytes stand for 2⁸ times the probabilities that are summed
-            ptx.inst.mul.rn.f32(self.value_scale, self.value_scale, 2.0**-8)
         ptx.inst.mul.rn.f32(self.scale, of_q, of_k)
         if c.soft_cap:
             ptx.inst.mul.rn.f32(self._cap, self.scale, c.scale_log2 / math.log2(math.e) / c.soft_cap)
@@ -93,31 +91,13 @@ class Fp8Consumer(Consumer):
         Register 4s + 2h + r of A holds row r·8 + lane div 4, positions 32s + 16h + 4q and the three behind it.
         """
         c = self.c
-        to_bytes = _bytes_by_shifts if c.shifts else _bytes
         for step in range(c.keys // c.step):
             for part in range(4):
                 h, r = divmod(part, 2)
                 place = 2 * step + h
                 blocks = (place, place + c.keys // 16) if c.columns else (2 * place, 2 * place + 1)
-                to_bytes(self.packed[4 * step + part], [scores[4 * b + 2 * r + e] for b in blocks for e in range(2)])
-
-
-def _bytes(word: Any, values: list[Any]) -> None:
-    """Write four f32 as e4m3, the first in the lowest byte."""
-    pairs = [reg.scalar(b16) for _ in range(2)]
-    for i, pair in enumerate(pairs):
-        ptx.inst.cvt.rn.satfinite.e4m3x2.f32(pair, values[2 * i + 1], values[2 * i])
-    ptx.inst.mov.b32(word, pairs)
-
-
-def _bytes_by_shifts(word: Any, values: list[Any]) -> None:
-    """Write four f32 from 0 to 1 as e4m3 of 2⁸ times them, the first in the lowest byte.
-
-    f16 has 8 more in its exponent's bias and 7 more bits at its end: bits 14 to 7 of p are the e4m3 of 2⁸·p. Doubled, they
-    are the upper byte of 16 bits, and half of the last bit that stays is 128.
-    """
-    pairs = [reg.scalar(b32) for _ in range(2)]
-    for i, pair in enumerate(pairs):
-        ptx.inst.cvt.rn.f16x2.f32(pair, values[2 * i + 1], values[2 * i])
-        ptx.inst.mad.lo.u32(pair, pair, 2, 0x00800080)
-    ptx.inst.prmt.b32(word, *pairs, 0x7531)
+                pairs = [reg.scalar(b16) for _ in blocks]
+                for pair, block in zip(pairs, blocks, strict=True):
+                    at = 4 * block + 2 * r
+                    ptx.inst.cvt.rn.satfinite.e4m3x2.f32(pair, scores[at + 1], scores[at])
+                ptx.inst.mov.b32(self.packed[4 * step + part], pairs)

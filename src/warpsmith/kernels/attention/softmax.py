@@ -119,20 +119,13 @@ def _exp2_polynomial(value: Any) -> None:
 
 
 def softmax_step(
-    scores: Any,
-    state: RowState,
-    scale_log2: Any,
-    *,
-    emulated: int = 0,
-    threshold: float = 0.0,
-    offset: float = 0.0,
-    chains: int = 1,
+    scores: Any, state: RowState, scale_log2: Any, *, emulated: int = 0, threshold: float = 0.0, offset: float = 0.0
 ) -> Any:
     """Turn raw scores into probabilities in place and update the rows' maximum and (this thread's part of the) total.
 
     p = 2^(scale·(s − m) + offset), scale already multiplied by log2(e), as one fma and one ex2; of every 16 values
     `emulated` are computed by a polynomial instead, because ex2 has an eighth of the rate of fma. The scale is a number or
-    an f32 register, positive. Maxima and sums go in `chains` that do not wait for each other.
+    an f32 register, positive.
 
     With a `threshold` (in powers of two) the maximum moves only when a row exceeds it by more: p stays below
     2^threshold, the result is the same, and most tiles need no rescaling. Return the predicate "some row of this warp
@@ -142,7 +135,9 @@ def softmax_step(
     for half in range(2):
         mine = [scores[i] for i in range(len(scores)) if (i // 2) % 2 == half]
         fresh, shift = reg.scalar(f32), reg.scalar(f32)
-        _reduce(ptx.inst.max.f32, fresh, state.maximum[half], mine, chains)
+        ptx.inst.max.f32(fresh, state.maximum[half], mine[0])
+        for value in mine[1:]:
+            ptx.inst.max.f32(fresh, fresh, value)
         quad_reduce(fresh, "max")
         if threshold:
             rise, keep = reg.scalar(f32), reg.scalar(pred)
@@ -167,27 +162,14 @@ def softmax_step(
             else:
                 ptx.inst.ex2.approx.ftz.f32(value, value)
         ptx.inst.mul.rn.f32(state.total[half], state.total[half], state.alpha[half])
-        _reduce(ptx.inst.add.rn.f32, state.total[half], state.total[half], mine, chains)
+        for value in mine:
+            ptx.inst.add.rn.f32(state.total[half], state.total[half], value)
     if moved is None:
         return None
     calm, needed = reg.scalar(pred), reg.scalar(pred)
     ptx.inst.vote.sync.all.pred(calm, moved, 0xFFFFFFFF)
     ptx.inst.not_.pred(needed, calm)
     return needed
-
-
-def _reduce(operation: Any, result: Any, start: Any, values: list[Any], chains: int) -> None:
-    """Write start ∘ every value, in chains of every so manieth value that are combined at the end."""
-    operation(result, start, values[0])
-    others = [reg.scalar(f32) for _ in range(1, chains)]
-    for i, value in enumerate(values[1:], 1):
-        mine = result if i % chains == 0 else others[i % chains - 1]
-        if i < chains:
-            ptx.inst.mov.f32(mine, value)
-        else:
-            operation(mine, mine, value)
-    for other in others:
-        operation(result, result, other)
 
 
 def _shift(shift: Any, maximum: Any, scale_log2: Any, offset: float) -> None:
