@@ -159,6 +159,7 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
     if arguments:
+        Path(arguments[0]).mkdir(parents=True, exist_ok=True)
         Path(arguments[0], "mufu.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return status
 

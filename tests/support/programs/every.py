@@ -6,6 +6,7 @@ import zlib
 
 from programs import (
     cute_kernels,
+    cutlass_kernels,
     numba_kernels,
     nvcc_devices,
     nvcc_hopper,
@@ -23,6 +24,7 @@ __all__ = ["PROGRAMS", "RUNS", "share", "table"]
 
 _COLLECTIONS = (
     cute_kernels,
+    cutlass_kernels,
     numba_kernels,
     nvcc_devices,
     nvcc_hopper,
