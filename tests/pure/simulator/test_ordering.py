@@ -54,7 +54,7 @@ def test_the_same_results_without_reordering(seed, monkeypatch):
     assert len(np.unique(fast)) > 50
 
 
-def test_like_operations_become_one_call():
+def test_like_operations_become_one_call(monkeypatch):
     text = program(1)
     lines = "\n".join(f"fma.rn.f32 %f{i}, %f{i}, %f40, %f41;" for _ in range(4) for i in range(8))
     text = f"""{HEAD}.visible .entry k(.param .u64 out) {{ .reg .f32 %f<48>; .reg .b64 %rd<3>;
@@ -62,17 +62,9 @@ def test_like_operations_become_one_call():
 {lines}
 ld.param.u64 %rd1, [out]; st.global.v4.f32 [%rd1], {{%f0, %f1, %f2, %f7}}; ret; }}"""
     calls = []
-    compiled = compile
-
-    def spy(source, *rest):
-        calls.append(source)
-        return compiled(source, *rest)
-
-    blockwriter.compile = spy
-    try:
-        result = simulate(text, grid=1, block=32, args=[np.zeros(4, np.float32)])
-    finally:
-        del blockwriter.compile
+    compiled = blockwriter.compiled_source
+    monkeypatch.setattr(blockwriter, "compiled_source", lambda source, name: calls.append(source) or compiled(source, name))
+    result = simulate(text, grid=1, block=32, args=[np.zeros(4, np.float32)])
     assert not result.findings
     body = calls[0].split("def run(x):")[1]
     assert len([line for line in body.splitlines() if line.strip()]) < 14

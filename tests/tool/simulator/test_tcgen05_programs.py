@@ -49,7 +49,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "mma from tensor memory": lambda: PRODUCTS.test_a_in_tensor_memory(run, "bf16", 128),
     "mma masked": lambda: PRODUCTS.test_masked_lanes_keep_their_values(run),
     "mma scaled D": lambda: PRODUCTS.test_accumulate_scaled_and_negated(run),
-    "mma.sp": lambda: SPARSE.test_sparse_products(run, "f16", "f32"),
+    "mma.sp": lambda: SPARSE.test_sparse_products(run, "f16", "f32", 1),
     "mma.ws": lambda: PRODUCTS.test_weight_stationary(run, 64),
     **{
         f"cp {f}": lambda f=f: COPIES.test_multicast(run, f, [])
@@ -60,6 +60,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "cp decompressed": lambda: COPIES.test_decompression(run, 6, "b6x16_p32"),
     "mxf8f6f4": lambda: SCALING.test_eight_bit_floats(run, 16, (0, 0)),
     "mxf4": lambda: SCALING.test_four_bit_floats(run, "kind::mxf4.block_scale", 2, 1, (0, 0)),
+    "K = 96": lambda: SCALING.test_a_depth_of_96(run, "kind::mxf4nvf4.block_scale.block16", 6, (0, 2), 96),
     "mxf4nvf4": lambda: SCALING.test_four_bit_floats(run, "kind::mxf4nvf4.block_scale.scale_vec::4X", 4, 0, (0, 0)),
 }
 TEXTS = {
