@@ -148,12 +148,14 @@ def _extend(arch: str, words: list[int], per_opcode: int, out: Path, tool: Tool 
         words += _scanned(Oracle(arch, tool), load_table(arch, out), per_opcode)
         found = extend(arch, words, out, out / f"{arch}.probe.jsonl", resume=resume, tool=tool, tell=tell)
     if as_json:
-        print_json({"arch": arch, "gained": found.gained, "unexplained": found.log})
+        print_json({"arch": arch, "gained": found.gained, "kept": found.kept, "unexplained": found.log})
     else:
         for line in found.log:
             print(line)
         for name, count in found.gained.items():
             print(f"{name}: {count} form{'s' if count > 1 else ''}")
+        for name, lines in found.kept.items():
+            print(f"{name}: {len(lines)} line{'s' if len(lines) > 1 else ''} written, so that it stays as it was")
         print(f"{arch}: {sum(found.gained.values())} forms gained, {len(found.log)} remarks")
     return 0
 

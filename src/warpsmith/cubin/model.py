@@ -85,7 +85,8 @@ class Cubin:
         `code` is machine code, 16 bytes an instruction; it is padded to 128 bytes with NOPs. `params`: bytes of each parameter,
         or (bytes, alignment); a size alone is aligned to itself, at most to 8. `shared`: bytes of static shared memory.
         `exits`: byte offsets of EXIT instructions, found in the code by default. `max_threads`: the most threads of a CTA in x,
-        y, z. Raises `CubinError` for a resource beyond the architecture's, such as `shared` over 48 KiB.
+        y, z. Raises `CubinError` for a resource beyond the architecture's, as ptxas knows them (shared
+        memory: 48 KiB, of `a` targets 227 or 99).
         """
         if f".text.{name}" in self.sections:
             raise CubinError(f"there is a function {name!r} already")

@@ -75,8 +75,8 @@ class _Worker:
         self.pipe: Any = None
 
     def do(self, task: Any, patience: float) -> Any:
-        pipe = self.pipe if self.pipe is not None else self._start()
         try:
+            pipe = self.pipe if self.pipe is not None else self._start()
             pipe.send(task)
             if not pipe.poll(patience):
                 self.end()

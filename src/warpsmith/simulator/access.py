@@ -111,7 +111,7 @@ def _cluster(x: Lanes, addresses: NDArray[np.int64], n: int, mask: Any = None) -
         row = np.where(wrong, own, row)
     if x.machine.peers is not None:
         x.machine.peers.access(x, row, mask)
-    return _rows(x, x.machine.shared, row * x.machine.shared.row, addresses & 0xFFFFFF, n, mask)
+    return _rows(x, x.machine.shared, row * x.machine.shared.row, addresses & 0xFFFFFF, n, mask, shown=addresses)
 
 
 def _generic(x: Lanes, addresses: NDArray[np.int64], n: int) -> list[Located]:

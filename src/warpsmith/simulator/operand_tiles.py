@@ -92,6 +92,11 @@ def _pieces(d: MatrixDescriptor, operand: Operand) -> tuple[NDArray[np.int64], i
             "simulator: an absolute leading dimension (bit 52 of a matrix descriptor) is not modelled but for packed K-major "
             "operands (K = 96 of .kind::mxf4 and mxf4nvf4)"
         )
+    if operand.packed and not d.absolute and d.swizzle == "128B" and d.start % 128 + operand.row_bytes > 128:
+        raise CapabilityError(
+            f"simulator: rows of {operand.row_bytes} bytes from byte {d.start % 128} of 128 on go beyond them; set bit 52 of "
+            "the matrix descriptor and give the address at which they go on (bits 29:16)"
+        )
     if not operand.mn_major:
         at = offsets(d, operand.mn, operand.row_bytes, 1, mn_major=False)[:, ::16]
     else:

@@ -209,16 +209,24 @@ class Product:
             )[0]
         return out
 
+    def factor_columns(self, which: int, rows: int) -> list[tuple[int, int]]:
+        """Return the runs of columns (first, behind the last) of the factors of `rows` rows of A (which 0) or columns of B (1).
+
+        Four factors fill a column of 32 rows; those of K = 96 go on behind the columns of all rows, of B of 128 at a time.
+        """
+        assert self.factors is not None
+        column = self.factors[which] & 0xFFFF
+        behind = -(-rows // 128) * 4 if which else 4
+        groups = -(-((self.how.factor_a, self.how.factor_b)[which] + self.count) // 4)
+        return [(at, at - (-rows // 32)) for at in range(column, column + groups * behind, behind)]
+
     def _factors(self, part: Part, quarter: int, which: int, index: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return factors `[index, count]` of rows of A (which 0) or columns of B (1)."""
         assert self.factors is not None
         first = (self.how.factor_a, self.how.factor_b)[which]
-        column = self.factors[which] & 0xFFFF
         sm = self.memory.multiprocessor(self.rows[part.cta])
-        # four factors fill a column of 32 rows; those of K = 96 go on behind the columns of all rows (of B: of 128 at a time)
-        behind = -(-len(index) // 128) * 4 if which else 4
-        groups = -(-(first + self.count) // 4)
-        at = column + index[:, None] // 32 + behind * np.arange(groups)
+        starts = [run[0] for run in self.factor_columns(which, len(index))]
+        at = index[:, None] // 32 + np.array(starts)
         words = np.ascontiguousarray(self.memory.words[sm, (32 * quarter + index % 32)[:, None], at])
         stored = words.view(np.uint8)[:, first : first + self.count]
         return byte_values(self.how.factor)[stored]

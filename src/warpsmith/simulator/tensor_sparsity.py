@@ -1,4 +1,4 @@
-"""Metadata of sparse products of tcgen05 in tensor memory (PTX ISA 9.7.18.10.9), for 128 rows in one CTA and selector 0.
+"""Metadata of sparse products of tcgen05 in tensor memory (PTX ISA 9.7.18.10.9), for 128 rows in each CTA.
 
 Each chunk of A (four elements; tf32: two) has a code of four bits, as for mma.sp. With 8-bit elements lane r holds the 64
 bits of row r in two columns, the first chunk lowest. Of 16-bit and tf32 elements row r has 32 bits in one column: lane

@@ -82,20 +82,24 @@ class Stop:
     def memory(self, space: str, address: int, type_: str, count: int = 1) -> Any:
         """Return `count` items of a PTX type (`f32`, `u8`, `f16`, …) at an address of a space, as the thread sees it.
 
-        f16, bf16, e4m3 and e5m2 come as float32 values. Raise `InputError` for addresses outside.
+        A shared address of a cluster may hold the rank of a CTA from bit 24 on, as registers have it; without it is the own
+        CTA's. f16, bf16, e4m3 and e5m2 come as float32 values. Raise `InputError` for addresses outside.
         """
         x, bits = self._x, {"bf16": 16, "f16": 16, "e4m3": 8, "e5m2": 8}.get(type_)
         dtype = np.dtype(f"u{bits // 8}") if bits else np.dtype(dtype_of(type_))
-        m = x.machine
+        m, row = x.machine, self._row
+        if space == "shared" and 0 < address >> 24 < m.cluster_size:
+            row, address = int(m.cluster_first[row]) + (address >> 24), address & 0xFFFFFF
         spaces: dict[str, tuple[Any, int]] = {
-            "global": (m.global_, address - 0x7000_0000_0000), "shared": (m.shared, self._row * m.shared.row + address),
+            "global": (m.global_, address - 0x7000_0000_0000), "shared": (m.shared, row * m.shared.row + address),
             "local": (m.local, (self._row * m.threads + self.thread) * m.local.row + address), "const": (m.const, address),
         }  # fmt: skip
         if space not in spaces:
             raise InputError(f"memory of `{space}`: the spaces are {', '.join(spaces)}")
         where, start = spaces[space]
         stop = start + count * dtype.itemsize
-        if start < 0 or stop > where.data.size or (where.shadow[start:stop] & 8).any():
+        last = (row + 1) * where.row if space == "shared" else where.data.size
+        if start < 0 or stop > last or (where.shadow[start:stop] & 8).any():
             raise InputError(f"{space} address {address:#x}: {count} items of {type_} there are out of bounds")
         data = where.data[start:stop].copy().view(dtype)
         return values(data, type_) if type_ in _SMALL else data

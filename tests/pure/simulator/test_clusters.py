@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from warpsmith.simulator import simulate
+from warpsmith.simulator import Watch, simulate
 
 TEXT = """
 .version 8.0
@@ -157,3 +157,52 @@ def test_past_the_end_in_a_later_cta():
     assert (
         found.message == "load of 4 bytes at shared address 0x418 lies 8 bytes past the end of shared variable `box` (16 bytes)"
     )
+
+
+@pytest.mark.parametrize("type_", ["u32", "u64"])
+def test_an_offset_before_a_variable(type_):
+    register = "%r12" if type_ == "u32" else "%rd4"
+    more = f"mov.{type_} {register}, box+-2048;" + ("cvt.u32.u64 %r12, %rd4;" if type_ == "u64" else "")
+    text = ADDRESSES.replace("mov.u32 %r4, box;", f"{more} mov.u32 %r4, box;").replace("%r11, %r9}", "%r11, %r12}")
+    out = np.zeros((2, 8), np.uint32)
+    result = simulate(text, grid=2, block=32, cluster=2, args=[out])
+    assert not result.findings, str(result)
+    assert out[:, 7].tolist() == [0x100000000 - 0x400, 0x1000000 - 0x400]
+
+
+@pytest.mark.parametrize(("address", "message"), [
+    ("0x1000000", "load of 4 bytes at shared address 0x1000000 lies 1024 bytes before shared variable `box` (16 bytes)"),
+    ("0x1000402", "load of 4 bytes at shared address 0x1000402, which is no multiple of 4"),
+    (
+        "0x1010400",
+        "load of 4 bytes at shared address 0x1010400 lies 65520 bytes past the end of shared variable `box` (16 bytes)",
+    ),
+])  # fmt: skip
+def test_messages_hold_the_rank_of_another_cta(address, message):
+    load = f"mov.u32 %r12, {address}; ld.shared::cluster.u32 %r11, [%r12];"
+    text = ADDRESSES.replace("ld.shared::cluster.u32 %r11, [box];", load)
+    found = simulate(text, grid=2, block=32, cluster=2, args=[np.zeros((2, 8), np.uint32)]).findings[0]
+    assert (found.kind, found.message) == ("out-of-bounds", message)
+
+
+def test_a_generic_address_without_rank_is_that_of_cta_0():
+    """An H200 gave [[101, 101], [101, 0]]: both CTAs wrote and read the memory of CTA 0, below 1024 as well."""
+    text = ADDRESSES.replace(
+        "ld.shared.u32 %r8, [%r4];",
+        """
+mov.u32 %r12, 0x400; cvt.u64.u32 %rd4, %r12; cvta.shared.u64 %rd4, %rd4; add.u32 %r13, %r2, 100; st.u32 [%rd4], %r13;
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; ld.u32 %r8, [%rd4];""",
+    )
+    out = np.zeros((2, 8), np.uint32)
+    simulate(text, grid=2, block=1, cluster=2, args=[out], check=False)
+    assert out[:, 4].tolist() == [101, 101]
+
+
+def test_watch_points_follow_the_rank():
+    text = ADDRESSES.replace("ld.shared.u32 %r8, [%r4];", "ld.shared.u32 %r8, [%r4];\nmov.u32 %r12, %r5;")
+    line = text[: text.index("mov.u32 %r12, %r5;")].count("\n") + 1
+    watch = Watch(on=(2, 0, line), show=("shared[%r4]:u32", "shared[%r5]:u32", "shared[0x400]:u32", "shared[0x1000400]:u32"))
+    result = simulate(text, grid=4, block=32, cluster=2, args=[np.zeros((4, 8), np.uint32)], watch=[watch])
+    assert not result.findings, str(result)
+    (seen,) = result.watched
+    assert list(seen.values.values()) == [100, 101, 100, 101]

@@ -65,7 +65,8 @@ class AccessCheck:
             by = f"{distance} byte{'s' if distance != 1 else ''} " if distance else "just "
             where = f"lies {by}{side} {allocation.name} ({allocation.size} bytes)"
         repair = "bound the index by the size of the array, or guard the access with a predicate"
-        if rank is not None and distance == 0 and rank != own:
+        reaches_own = ".shared" in x.op.text and "::cluster" not in x.op.text
+        if rank is not None and distance == 0 and rank != own and reaches_own:
             where = f"is in CTA {rank} of the cluster; a .shared::cta access reaches its own CTA alone"
             repair = "write .shared::cluster where the address may be another CTA's"
         if allocation is None and space.name == "shared":
@@ -125,7 +126,8 @@ class AccessCheck:
         """Return the address within its space of a flat byte index."""
         if space.name == "global":
             return index + 0x7000_0000_0000
-        return index % space.row
+        row, address = divmod(index, space.row)
+        return address | row % x.machine.cluster_size << 24 if space.name == "shared" else address
 
     def _pending(self, x: Lanes, at: Located, n: int, each: NDArray[np.uint8], flag: int) -> None:
         lanes = ((each & flag) != 0).any(axis=-1)

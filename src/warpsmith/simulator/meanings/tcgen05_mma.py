@@ -133,6 +133,8 @@ def _check(p: Product) -> None:
         narrow = (how.a if matrix == "A" else how.b) in ("e2m3", "e3m2", "e2m1")
         if mn_major and narrow:
             raise CapabilityError(f"simulator: {matrix} of {form} has 6- or 4-bit elements, which cannot be transposed")
+    if p.a_in_tensor_memory and how.k96:
+        raise CapabilityError(f"simulator: A in tensor memory with K = 96 is not modelled with {form}; put A in shared memory")
     if p.a_in_tensor_memory and how.a_mn_major:
         raise CapabilityError(f"simulator: A of {form} lies in tensor memory and cannot be transposed (bit 15)")
 
@@ -174,7 +176,6 @@ def _cells(p: Product) -> list[Cells]:
             at = p.metadata_column
             out.append(Cells(row, *lanes, at, at + metadata_columns(p.how.a), written=False))
         if p.factors is not None:
-            sizes = (max(1, len(part.lanes) // 32), -(-(part.n1 - part.n0) // 32))
-            for address, columns in zip(p.factors, sizes, strict=True):
-                out.append(Cells(row, *lanes, address & 0xFFFF, (address & 0xFFFF) + columns, written=False))
+            for which, size in enumerate((len(part.lanes), part.n1 - part.n0)):
+                out += [Cells(row, *lanes, *run, written=False) for run in p.factor_columns(which, size)]
     return out

@@ -10,6 +10,8 @@ import pytest
 
 from tcgen05_program import A_AT, B_AT, BYTES, laid_out, wait
 from warpsmith.base.errors import CapabilityError
+from warpsmith.simulator.instruction_descriptor import decode
+from warpsmith.simulator.tensor_product import Product
 
 rng = np.random.default_rng(19)
 SA_AT, SB_AT = 65536, 65536 + 8192
@@ -40,7 +42,7 @@ def in_two_buffers(a: np.ndarray, at: int, first: int, image: np.ndarray) -> int
 
 def scaled(
     run: Any, form: str, n: int, i: int, a: np.ndarray, b: np.ndarray, sa: np.ndarray, sb: np.ndarray, ids: tuple[int, int],
-    first: int | None = None, target: str = "sm_100a",
+    first: int | None = None, target: str = "sm_100a", *, absolute: bool = True,
 ) -> Any:  # fmt: skip
     """Run one product; A and B are bytes `[rows, bytes along K]`, the factors bytes `[rows, count]`.
 
@@ -51,6 +53,8 @@ def scaled(
         da, db = laid_out(a, A_AT, "128B", False, image), laid_out(b, B_AT, "128B", False, image)
     else:
         da, db = in_two_buffers(a, A_AT, first, image), in_two_buffers(b, B_AT, first, image)
+        if not absolute:
+            da, db = da & ~(1 << 52), db & ~(1 << 52)
     copies, column = "", 256
     for factors, id_, at, name in ((sa, ids[0], SA_AT, "%r230"), (sb, ids[1], SB_AT, "%r231")):
         behind = np.zeros((-(-len(factors) // 128) * 128, 8), np.uint8)  # eight bytes a row; four fill a column of 32 rows
@@ -148,3 +152,26 @@ def test_a_depth_of_96_is_of_sm_103a(run: Any) -> None:
     with pytest.raises(CapabilityError) as caught:
         scaled(run, "kind::mxf4nvf4.block_scale.block16", 64, i, codes, codes[:64], factors, factors[:64], (0, 0))
     assert str(caught.value).endswith("simulator: K = 96 (instruction descriptor, bit 31) is of sm_103a, the device sm_100")
+
+
+def test_rows_of_a_depth_of_96_need_to_be_told_where_they_go_on(run: Any) -> None:
+    codes, factors = np.zeros((128, 48), np.uint8), np.full((128, 6), 127, np.uint8)
+    i = instruction("mxf4", 64, 1, 1, factor=1) | 1 << 31
+    with pytest.raises(CapabilityError) as caught:
+        scaled(
+            run, "kind::mxf4nvf4.block_scale.block16", 64, i, codes, codes[:64], factors, factors[:64], (0, 0), 96, "sm_103a",
+            absolute=False,
+        )  # fmt: skip
+    assert str(caught.value).endswith(
+        "simulator: rows of 48 bytes from byte 96 of 128 on go beyond them; set bit 52 of the matrix descriptor and give the "
+        "address at which they go on (bits 29:16)"
+    )
+
+
+def test_where_six_factors_a_row_stand() -> None:
+    """What a product reads is what it is judged by: of K = 96 the columns of the fifth and sixth factor, too."""
+    i = instruction("mxf4", 64, 1, 1, factor=1) | 1 << 31
+    memory: Any = None
+    p = Product(memory, (0,), decode(i, "mxf4nvf4"), 0, 0, False, 0, False, 0, False, (), factors=(508, 100), count=6)
+    assert p.factor_columns(0, 128) == [(508, 512), (512, 516)]
+    assert p.factor_columns(1, 64) == [(100, 102), (104, 106)]
