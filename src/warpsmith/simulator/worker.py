@@ -15,7 +15,7 @@ import numpy as np
 
 from warpsmith.base.errors import WarpsmithError
 from warpsmith.simulator.parts import Image, run_part
-from warpsmith.simulator.workers import part_path
+from warpsmith.simulator.workers import END, part_path
 
 if TYPE_CHECKING:
     from warpsmith.simulator.execution import Launch
@@ -34,23 +34,22 @@ def _load(folder: Path) -> tuple[Launch, Image, list[tuple[int, int]]]:
     return launch, Image(np.asarray(data), np.asarray(shadow), top, allocations, const), ranges
 
 
-def _listen(folder: Path, wanted: queue.SimpleQueue[int | None], running: threading.Event) -> None:
-    """Take the numbers of parts; where their sender ends while one runs, nobody waits for it: end, too."""
+def _listen(folder: Path, wanted: queue.SimpleQueue[int | None]) -> None:
+    """Take the numbers of parts up to `end`; where their sender is gone without it, nobody waits: end, too."""
     for line in sys.stdin:
-        running.set()
+        if line == END:
+            wanted.put(None)
+            return
         wanted.put(int(line))
-    if running.is_set():
-        shutil.rmtree(folder, ignore_errors=True)
-        os._exit(1)
-    wanted.put(None)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
 
 
 def main(folder: Path) -> None:
-    """Run the parts whose numbers come in on the standard input, a line each, until that ends."""
+    """Run the parts whose numbers come in on the standard input, a line each, up to the line `end`."""
     launch, image, ranges = _load(folder)
     wanted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-    running = threading.Event()
-    threading.Thread(target=_listen, args=(folder, wanted, running), daemon=True).start()
+    threading.Thread(target=_listen, args=(folder, wanted), daemon=True).start()
     while (index := wanted.get()) is not None:
         first, stop = ranges[index]
         result: Any
@@ -61,7 +60,6 @@ def main(folder: Path) -> None:
         path = part_path(folder, index)
         path.with_suffix(".new").write_bytes(pickle.dumps(result))
         os.replace(path.with_suffix(".new"), path)
-        running.clear()
         _say("done")
 
 

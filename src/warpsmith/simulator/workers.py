@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from warpsmith.simulator.execution import Launch
     from warpsmith.simulator.parts import Image, Part
 
-__all__ = ["part_path", "run_in_processes"]
+__all__ = ["END", "part_path", "run_in_processes"]
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+END = "end\n"
+"""Line by which a worker is told that no more parts come."""
 _PATIENCE = 30
 """Seconds an interrupted worker has to hand over what it has."""
 
@@ -75,7 +77,7 @@ class _Worker:
         """Let it end."""
         self.part = None
         if self.process.stdin is not None:
-            self._write("")
+            self._write(END)
             self.process.stdin.close()
 
     def _write(self, text: str) -> None:
