@@ -97,8 +97,8 @@ def special_fixed(name: str, x: Lanes) -> Any:
     elif name == "%warpid":
         one = (np.arange(x.t0, x.t1, dtype=np.uint32) >> 5)[None]
     elif name.startswith(SHARED_ADDRESS):
-        rank = m.cta_numbers["%cluster_ctarank"][0, x.c0 : x.c1, None].astype(np.int64)
-        one = (rank << 24) + int(name.removeprefix(SHARED_ADDRESS))
+        assert x.shared_window is not None
+        one = x.shared_window + int(name.removeprefix(SHARED_ADDRESS))
     elif name in ("%total_smem_size", "%aggr_smem_size"):
         own = -(-m.shared_bytes // _SHARED_UNIT) * _SHARED_UNIT
         one = np.full((1, 1), own + (m.reserved_shared if name == "%aggr_smem_size" else 0), np.uint32)
