@@ -25,7 +25,7 @@ from warpsmith.cubin import CapsuleWarning, Cubin, find, open, shifted
 from warpsmith.study.moved_code import NOP
 from warpsmith.toolchain import find_tool
 
-__all__ = ["main"]
+__all__ = ["main", "readers", "takes"]
 
 _PLACES = 5
 
@@ -43,14 +43,16 @@ def _edit(cubin: Cubin, name: str, rng: random.Random) -> None:
     cubin.functions[name].replace(bytes(out), moved)
 
 
-def _tools() -> list[list[str]]:
+def readers() -> list[list[str]]:
+    """Return the commands that read a cubin, of those tools that are there."""
     nvdisasm = find_tool("nvdisasm")
     cuobjdump = os.environ.get("CUOBJDUMP") or shutil.which("cuobjdump")
     out = [[str(nvdisasm.path), "-c"]] if nvdisasm else []
     return [*out, [cuobjdump, "-elf"]] if cuobjdump else out
 
 
-def _takes(tool: list[str], data: bytes) -> bool:
+def takes(tool: list[str], data: bytes) -> bool:
+    """Return whether a command accepts a cubin."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(data)
         file.flush()
@@ -61,10 +63,10 @@ def _accepted(edited: bytes, original: bytes, tools: list[list[str]], counts: Co
     """Show both to the tools: one that does not know the architecture rejects both."""
     for tool in tools:
         name = Path(tool[0]).name
-        if _takes(tool, edited):
+        if takes(tool, edited):
             counts[f"{name}: accepted"] += 1
         else:
-            counts[f"{name}: {'REJECTED' if _takes(tool, original) else 'knows neither'}"] += 1
+            counts[f"{name}: {'REJECTED' if takes(tool, original) else 'knows neither'}"] += 1
 
 
 def _check(data: bytes, edits: int, tools: list[list[str]], counts: Counter[str]) -> None:
@@ -91,7 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--edit", type=int, default=0, help="functions of each cubin to edit")
     parser.add_argument("--tools", action="store_true", help="show edited cubins to nvdisasm and cuobjdump")
     options = parser.parse_args(arguments)
-    tools = _tools() if options.tools else []
+    tools = readers() if options.tools else []
     counts: Counter[str] = Counter()
     seen: set[bytes] = set()
     with warnings.catch_warnings():
