@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpsmith.assembly.ptx.lexer import whole_number
 from warpsmith.base.errors import InputError
+from warpsmith.base.mangled import same_in_source
 from warpsmith.dsl.binding import grid_of
 
 if TYPE_CHECKING:
@@ -32,16 +33,21 @@ def extents(text: str, option: str) -> Extents:
 
 
 def entry_name(module: Module, name: str | None, target: str) -> str:
-    """Return `name` if it is an entry of the module, or the only entry's name."""
+    """Return the entry of that name, or that has it in the source of C++ (`saxpy`: `_Z5saxpyifPKfPf`), or the only one."""
     entries = [f.name for f in module.functions() if f.kind == "entry" and f.body is not None]
     there = ", ".join(entries) or "none"
     if name is None and len(entries) == 1:
         return entries[0]
     if name is None:
         raise InputError(f"{target}: which kernel? write --kernel NAME; kernels there: {there}")
-    if name not in entries:
-        raise InputError(f"{target}: no kernel is called {name!r}; kernels there: {there}")
-    return name
+    if name in entries:
+        return name
+    alike = same_in_source(name, entries)
+    if len(alike) == 1:
+        return alike[0]
+    if alike:
+        raise InputError(f"{target}: {len(alike)} kernels are called {name!r} in the source; write one of: {', '.join(alike)}")
+    raise InputError(f"{target}: no kernel is called {name!r}; kernels there: {there}")
 
 
 def directive(module: Module, entry: str, *names: str) -> Extents | None:

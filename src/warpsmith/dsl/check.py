@@ -112,4 +112,8 @@ def refuse(instruction: Instruction, problem: Problem) -> Exception:
         hint = hint or "write an int"
     if "is a negated predicate" in message or message.endswith("is not a predicate register"):
         hint = "compare first: p = (a != 0)"
+    if message.endswith("should be an address in brackets"):
+        hint = "write ptx.addr(…) around it"
+    if message.endswith("is an address, a value is wanted here"):
+        hint = "load it into a register first; an element of a shared array has as many indices as the array has dimensions"
     return error(message if mnemonic in message else f"{mnemonic}: {message}", hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -19,7 +19,7 @@ def triple(what: str, value: Sequence[int]) -> tuple[int, int, int]:
     """Return `value` as three positive ints; missing ones are 1."""
     if isinstance(value, int):
         value = (value,)
-    out = tuple(value)
+    out = tuple(value) if isinstance(value, Iterable) else ()
     if not 1 <= len(out) <= 3 or not all(hasattr(v, "__index__") and not isinstance(v, bool) and int(v) > 0 for v in out):
         raise InputError(f"kernel: {what} is up to three positive ints, not {value!r}")
     x, y, z = (*(int(v) for v in out), 1, 1)[:3]

@@ -12,6 +12,7 @@ from warpsmith.assembly.ptx.read import parse
 from warpsmith.base.device import DeviceModel, device, device_for
 from warpsmith.base.errors import InputError, PtxError
 from warpsmith.base.findings import Finding
+from warpsmith.base.mangled import source_name
 from warpsmith.simulator.arguments import Arguments, ptr
 from warpsmith.simulator.execution import Launch
 from warpsmith.simulator.launch_check import launch_config
@@ -167,16 +168,19 @@ def checked(module: Module | str) -> Module:
 
 
 def entry_of(module: Module, kernel: str | None) -> Function:
-    """Return the kernel of that name, or the only one; raise `InputError` naming those there are."""
+    """Return the kernel of that name, also as the source of C++ has it, or the only one; `InputError` names those there are."""
     entries = [f for f in module.functions() if f.kind == "entry" and f.body is not None]
     names = ", ".join(f.name for f in entries) or "none"
     if kernel is None:
         if len(entries) != 1:
             raise InputError(f"{module.name}: say which kernel to run with kernel=; the module has: {names}")
         return entries[0]
-    for f in entries:
-        if f.name == kernel:
-            return f
+    wanted = [f for f in entries if f.name == kernel] or [f for f in entries if source_name(f.name) == kernel]
+    if len(wanted) == 1:
+        return wanted[0]
+    if wanted:
+        several = ", ".join(f.name for f in wanted)
+        raise InputError(f"{module.name}: {len(wanted)} kernels are `{kernel}` in the source; say one of: {several}")
     raise InputError(f"{module.name}: no kernel `{kernel}`; the module has: {names}")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["FindingLog", "threads_text", "warps_text"]
+__all__ = ["FindingLog", "ranges_text", "threads_text", "warps_text"]
 
 LIMIT = 100
 """Findings kept in all; one per kind and place."""
@@ -87,7 +87,8 @@ class FindingLog:
         return at is not None and not self._worse(severity, at)
 
 
-def _ranges(numbers: list[int]) -> str:
+def ranges_text(numbers: list[int]) -> str:
+    """Write ascending numbers as `0,5-8,11`."""
     out: list[str] = []
     start = previous = numbers[0]
     for n in [*numbers[1:], None]:
@@ -122,8 +123,8 @@ def threads_text(x: Lanes, mask: NDArray[np.bool_]) -> str:
     same = [w for w in lanes if lanes[w] == lanes[warps[0]]]
     cta = ",".join(str(v) for v in x.machine.cta_of(x.c0 + row))
     one = len(same) == 1
-    inside = _ranges([i for i in range(32) if lanes[same[0]] >> i & 1])
-    text = f"cta ({cta}) warp{'' if one else 's'} {_ranges(same)} lanes {inside}"
+    inside = ranges_text([i for i in range(32) if lanes[same[0]] >> i & 1])
+    text = f"cta ({cta}) warp{'' if one else 's'} {ranges_text(same)} lanes {inside}"
     others = len(warps) - len(same)
     if others:
         text += f", and {others} more warp{'s' if others > 1 else ''}"

@@ -8,6 +8,7 @@ import numpy as np
 
 from warpsmith.simulator.access import Located, locate, read, write
 from warpsmith.simulator.asynchronous import AsyncOperation
+from warpsmith.simulator.findings import ranges_text
 from warpsmith.simulator.operands import Dest
 from warpsmith.simulator.traffic import as_one
 
@@ -224,7 +225,7 @@ class Lanes:
             self.finding("divergent-collective", message, repair=repair)
             return False
         absent = int(missing[missing != 0][0])
-        lanes = ",".join(str(i) for i in range(32) if absent >> i & 1)
+        lanes = ranges_text([i for i in range(32) if absent >> i & 1])
         message = f"`{self.op.text}` is executed without lanes {lanes} of the warp, which its member mask names"
         who = self.threads_of((missing != 0)[..., None])
         repair = "execute it with all the lanes of its mask (move it out of the branch), or name only the lanes that reach it"

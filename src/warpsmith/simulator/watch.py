@@ -245,7 +245,17 @@ def insert(program: Program, watches: Sequence[Watch]) -> None:
         block.operations = out
     for i, watch in enumerate(watches):
         if i not in used:
-            raise InputError(f"watch: no instruction of the kernel is at line {watch.on[2]}")
+            raise InputError(f"watch: no instruction of the kernel is at line {watch.on[2]}{_near(program, watch.on[2])}")
+
+
+def _near(program: Program, line: int | str | None) -> str:
+    """Say which lines of the kernel do have instructions: the last before and the first behind, and the file."""
+    every = [op for b in program.blocks for op in (*b.operations, getattr(b.ending, "operation", None)) if op is not None]
+    places = sorted({(op.place.file, op.place.line) for op in every if op.place is not None}, key=lambda p: (p[1], p[0]))
+    number = int(str(line).rpartition(":")[2])
+    nearest = [*[p for p in places if p[1] < number][-1:], *[p for p in places if p[1] > number][:1]]
+    named = " and ".join(f"{file}:{at}" for file, at in nearest)
+    return f"; the nearest {'is' if len(nearest) == 1 else 'are'} {named}" if nearest else ""
 
 
 def _probe(program: Program, block: Block, op: Operation, watches: list[Watch]) -> Operation:

@@ -50,6 +50,20 @@ def test_entries() -> None:
     assert complaint(entry_name, nothing, None, "n.ptx") == "n.ptx: which kernel? write --kernel NAME; kernels there: none"
 
 
+def test_entries_by_their_name_in_the_source() -> None:
+    several = ["_Z5saxpyifPKfPf", "_Z9transposeILi32EEvPK6__halfPS0_i", "_Z9transposeILi16EEvPK6__halfPS0_i", "saxpy2"]
+    module = parse(
+        ".version 8.0\n.target sm_90a\n.address_size 64\n" + "\n".join(f".visible .entry {n}() {{ ret; }}" for n in several)
+    )
+    assert entry_name(module, "saxpy", "m.ptx") == "_Z5saxpyifPKfPf"
+    assert complaint(entry_name, module, "transpose", "m.ptx") == (
+        f"m.ptx: 2 kernels are called 'transpose' in the source; write one of: {several[1]}, {several[2]}"
+    )
+    assert complaint(entry_name, module, "saxp", "m.ptx") == (
+        f"m.ptx: no kernel is called 'saxp'; kernels there: {', '.join(several)}"
+    )
+
+
 def test_a_launch_takes_what_the_entry_states() -> None:
     assert launch_shape(MODULE, "stated", "4", None, None, "m.ptx") == {
         "grid": (4, 1, 1),

@@ -197,6 +197,14 @@ def test_grid_of_zero_is_refused():
         kernel(grid=(0, 1, 1))
 
 
+def test_a_grid_that_is_no_sequence_of_ints_is_refused():
+    half = kernel(grid=lambda M: M / 2, block=(32, 1, 1), in_specs=(Tile("M", f32),))(lambda x: None)
+    with pytest.raises(InputError, match=r"^kernel: grid is up to three positive ints, not 3\.5$"):
+        half.simulate(np.zeros(7, np.float32))
+    with pytest.raises(InputError, match=r"^kernel: block is up to three positive ints, not 1\.5$"):
+        kernel(block=1.5)  # type: ignore[arg-type]
+
+
 def test_a_block_is_not_guessed():
     def body(x):
         ptx.ret()

@@ -23,6 +23,32 @@ def test_wrong_operand_type(mistake):
     )
 
 
+def test_an_address_without_brackets(mistake):
+    def body():
+        a, f = reg.scalar(u64, 1), reg.scalar(f32, 1.0)
+        ptx.inst.st.global_.f32((a, 4), f)
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: st.global.f32: `{[%rdu0], 4}` should be an address in brackets\n"
+        "          ptx.inst.st.global_.f32((a, 4), f)\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: write ptx.addr(…) around it"
+    )
+
+
+def test_a_row_of_a_shared_array_is_no_value(mistake):
+    def body():
+        tile, f = smem.alloc(f32, (4, 4)), reg.scalar(f32)
+        ptx.inst.add.rn.f32(f, f, tile[2])
+
+    assert mistake(body) == (
+        "test_mistakes.py: error: add.rn.f32: `[smem+32]` is an address, a value is wanted here\n"
+        "          ptx.inst.add.rn.f32(f, f, tile[2])\n"
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: load it into a register first; an element of a shared array has as many indices as the array has dimensions"
+    )
+
+
 def test_undeclared_register(mistake):
     def body():
         a = reg.scalar(u32)

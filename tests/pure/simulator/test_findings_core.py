@@ -244,7 +244,9 @@ def test_mma_in_a_branch_of_a_warp():
     start = "".join(f"mov.f32 %f{i}, 0f00000000; mov.u32 %r{i + 1}, 0; " for i in range(1, 5))
     text = kernel(f"{start} setp.lt.u32 %p1, %r1, 5; @!%p1 bra END;\n{mma}\nEND: bar.sync 0;", "")
     _, found = findings(text, block=32)
-    assert [(k, t) for k, _, t in found] == [("divergent-collective", "cta (0,0,0) warp 0 lanes 0-4")]
+    name = mma.partition(" ")[0]
+    message = f"`{name}` is executed without lanes 5-31 of the warp, which its member mask names"
+    assert found == [("divergent-collective", message, "cta (0,0,0) warp 0 lanes 0-4")]
 
 
 def test_the_same_fault_is_told_once_and_names_its_schedule():

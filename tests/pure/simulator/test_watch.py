@@ -71,7 +71,7 @@ def test_a_function_is_called_where_threads_are_and_registers_are_the_default() 
 
 def test_watch_points_that_cannot_be_are_refused() -> None:
     for watch, message in [
-        (Watch(on=(0, 0, 99)), "watch: no instruction of the kernel is at line 99"),
+        (Watch(on=(0, 0, 99)), "watch: no instruction of the kernel is at line 99; the nearest is <string>:18"),
         (Watch(on=(0, 0, 16), show=("%nope",)), "no register `%nope` at <string>:16; Python names known there: none"),
         (Watch(on=(0, 0, "16")), "watch: line='16': give a number or FILE:NUMBER"),
         (Watch(on=(0, 0, 16), show=("shared[0]:u8",)), "shared address 0x0: 1 items of u8 there are out of bounds"),
