@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from warpsmith.simulator.memory import GLOBAL_BASE, OUTSIDE, SAFE, Space
+from warpsmith.simulator.shared_address import place_of, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,7 +97,7 @@ def _own(x: Lanes, addresses: NDArray[np.int64], n: int) -> Located:
 def _cluster(x: Lanes, addresses: NDArray[np.int64], n: int, mask: Any = None) -> Located:
     """`shared::cluster`: the rank of the CTA from bit 24 on, as hardware has it and programs that mask it rely on."""
     mask = x.mask if mask is None else mask
-    rank = addresses >> 24
+    rank = rank_of(addresses)
     if x.shared_window is None and not rank.any():
         return _rows(x, x.machine.shared, x.shared_base, addresses, n, mask)
     own = np.arange(x.c0, x.c1)[:, None]
@@ -111,7 +112,7 @@ def _cluster(x: Lanes, addresses: NDArray[np.int64], n: int, mask: Any = None) -
         row = np.where(wrong, own, row)
     if x.machine.peers is not None:
         x.machine.peers.access(x, row, mask)
-    return _rows(x, x.machine.shared, row * x.machine.shared.row, addresses & 0xFFFFFF, n, mask, shown=addresses)
+    return _rows(x, x.machine.shared, row * x.machine.shared.row, place_of(addresses), n, mask, shown=addresses)
 
 
 def _generic(x: Lanes, addresses: NDArray[np.int64], n: int) -> list[Located]:

@@ -10,6 +10,7 @@ from warpsmith.simulator.access import Located, locate, read, write
 from warpsmith.simulator.asynchronous import AsyncOperation
 from warpsmith.simulator.findings import ranges_text
 from warpsmith.simulator.operands import Dest
+from warpsmith.simulator.shared_address import window_of
 from warpsmith.simulator.traffic import as_one
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Lanes:
         self.shared_window: NDArray[np.int64] | None = None
         """Of the CTAs of clusters: first address of each CTA's shared memory `[C, 1]`."""
         if machine.cluster_size > 1:
-            self.shared_window = (rows % machine.cluster_size) << 24
+            self.shared_window = window_of(rows % machine.cluster_size)
         self.local_base = thread * machine.local.row
         self.call_param_base = thread * machine.call_params.row
         self._everyone: NDArray[np.bool_] | None = None

@@ -24,6 +24,7 @@ from warpsmith.assembly.ptx.tree import (
 )
 from warpsmith.base.errors import InputError
 from warpsmith.base.source import Place
+from warpsmith.simulator.access import FUNCTION_PARAM
 from warpsmith.simulator.layout import Area, align_of, each_variable, parameter_offsets, size_of
 from warpsmith.simulator.lower_instruction import InstructionLowering
 from warpsmith.simulator.program import Block, Branch, Call, Jump, Operation, Reg, Return, Stop, Sync
@@ -34,10 +35,7 @@ if TYPE_CHECKING:
     from warpsmith.assembly.ptx.tree import Parameter
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["FUNCTION_PARAM", "FunctionLowering", "Shared"]
-
-FUNCTION_PARAM = 1 << 24
-"""First address, in the param space, of the parameters of device functions (per thread); the kernel's lie below."""
+__all__ = ["FunctionLowering", "Shared"]
 
 
 @final

@@ -19,6 +19,7 @@ from warpsmith.simulator.ordering import PROBE
 from warpsmith.simulator.program import Block, Operation, Program, Reg
 from warpsmith.simulator.python_names import registers_of_line
 from warpsmith.simulator.registers import dtype_of
+from warpsmith.simulator.shared_address import place_of, rank_of
 
 if TYPE_CHECKING:
     from warpsmith.base.source import Place
@@ -88,8 +89,8 @@ class Stop:
         x, bits = self._x, {"bf16": 16, "f16": 16, "e4m3": 8, "e5m2": 8}.get(type_)
         dtype = np.dtype(f"u{bits // 8}") if bits else np.dtype(dtype_of(type_))
         m, row = x.machine, self._row
-        if space == "shared" and 0 < address >> 24 < m.cluster_size:
-            row, address = int(m.cluster_first[row]) + (address >> 24), address & 0xFFFFFF
+        if space == "shared" and 0 < rank_of(address) < m.cluster_size:
+            row, address = int(m.cluster_first[row]) + rank_of(address), place_of(address)
         spaces: dict[str, tuple[Any, int]] = {
             "global": (m.global_, address - 0x7000_0000_0000), "shared": (m.shared, row * m.shared.row + address),
             "local": (m.local, (self._row * m.threads + self.thread) * m.local.row + address), "const": (m.const, address),

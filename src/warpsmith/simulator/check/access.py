@@ -8,6 +8,7 @@ import numpy as np
 
 from warpsmith.base.findings import Related
 from warpsmith.simulator.memory import OUTSIDE, PENDING_READ, PENDING_WRITE, UNDEFINED
+from warpsmith.simulator.shared_address import place_of, rank_of, window_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,8 +47,9 @@ class AccessCheck:
     def _outside(self, x: Lanes, space: Space, address: int, n: int, lanes: NDArray[np.bool_]) -> None:
         near = address - 0x7000_0000_0000 if space.name == "global" else address
         rank, own, window = None, 0, x.shared_window
-        if space.name == "shared" and window is not None and 0 <= address >> 24 < x.machine.cluster_size:
-            rank, near, own = address >> 24, address & 0xFFFFFF, int(np.broadcast_to(window, lanes.shape)[lanes][0]) >> 24
+        if space.name == "shared" and window is not None and 0 <= rank_of(address) < x.machine.cluster_size:
+            rank, near = rank_of(address), place_of(address)
+            own = rank_of(int(np.broadcast_to(window, lanes.shape)[lanes][0]))
         allocation, distance = space.allocation_near(near)
         noun, shown = _NOUN.get(x.op.opcode, f"`{x.op.text}`"), f"{space.name} address {address & _ADDRESS:#x}"
         what = f"{noun} of {n} byte{'s' if n > 1 else ''} at {shown}"
@@ -127,7 +129,7 @@ class AccessCheck:
         if space.name == "global":
             return index + 0x7000_0000_0000
         row, address = divmod(index, space.row)
-        return address | row % x.machine.cluster_size << 24 if space.name == "shared" else address
+        return address | window_of(row % x.machine.cluster_size) if space.name == "shared" else address
 
     def _pending(self, x: Lanes, at: Located, n: int, each: NDArray[np.uint8], flag: int) -> None:
         lanes = ((each & flag) != 0).any(axis=-1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 from warpsmith.simulator.program import Address, Const, Reg, Special
+from warpsmith.simulator.shared_address import place_of
 from warpsmith.simulator.special import SHARED_ADDRESS
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class SignalSites:
             return None
         place = places[-1]
         value = self._value(place.base, _DEPTH)
-        return None if value is None else _Value(value.number + place.offset & 0xFFFFFF, value.indexed)
+        return None if value is None else _Value(place_of(value.number + place.offset), value.indexed)
 
     def _value(self, operand: Lowered, depth: int) -> _Value | None:
         if isinstance(operand, Const):
@@ -94,7 +95,7 @@ class SignalSites:
         sources = op.operands[1:]
         if op.opcode in _SAME:
             return self._value(sources[0], depth)
-        if op.opcode == "and" and any(isinstance(o, Const) and int(o.value) & 0xFFFFFF == 0xFFFFFF for o in sources):
+        if op.opcode == "and" and any(isinstance(o, Const) and place_of(int(o.value)) == place_of(-1) for o in sources):
             return self._value(sources[0], depth)  # the rank masked: the barrier of a pair's leader
         if op.opcode == "mad":
             base = self._value(sources[2], depth)

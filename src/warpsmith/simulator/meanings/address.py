@@ -9,6 +9,7 @@ import numpy as np
 from warpsmith.simulator.access import FUNCTION_PARAM
 from warpsmith.simulator.meanings.registry import in_place, machine, pure
 from warpsmith.simulator.memory import CONST_WINDOW, GLOBAL_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from warpsmith.simulator.shared_address import place_of, rank_of, window_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,14 +76,14 @@ def mapa(m: Match) -> Callable[..., None]:
 
     def fn(x: Lanes, d: Any, a: Any, rank: Any) -> None:
         value = np.asarray(a).astype(np.int64)
-        low = value & 0xFFFFFF
+        low = place_of(value)
         bad = np.broadcast_to(np.asarray(rank).astype(np.int64) >= x.machine.cluster_size, x.shape) & x.active()
         if bad.any():
             size = x.machine.cluster_size
             wrong = int(np.broadcast_to(rank, x.shape)[bad][0])
             message = f"`{x.op.text}` names CTA rank {wrong} of a cluster of {size}"
             x.finding("out-of-bounds", message, lanes=bad, repair="keep the rank below %cluster_nctarank", stop=True)
-        mapped = (np.asarray(rank).astype(np.int64) << 24) | low
+        mapped = window_of(np.asarray(rank).astype(np.int64)) | low
         x.put(d, (mapped | SHARED_WINDOW if generic else mapped).astype(d.dtype))
 
     return fn
@@ -93,7 +94,7 @@ def getctarank(m: Match) -> Callable[..., None]:
     """Build getctarank: the rank of the CTA whose shared memory an address falls in."""
 
     def fn(x: Lanes, d: Any, a: Any) -> None:
-        rank = np.asarray(a).astype(np.int64) >> 24 & 0xFFFF
+        rank = rank_of(np.asarray(a).astype(np.int64)) & 0xFFFF
         x.put(d, np.broadcast_to(rank, x.shape).astype(np.uint32))
 
     del m

@@ -20,6 +20,7 @@ from warpsmith.simulator.meanings.tensor_override import overridden
 from warpsmith.simulator.meanings.tensor_stores import stored
 from warpsmith.simulator.memory import GLOBAL_BASE
 from warpsmith.simulator.multicast import destinations
+from warpsmith.simulator.shared_address import place_of, rank_of
 from warpsmith.simulator.swizzle import FLIP_8B
 from warpsmith.simulator.tensormap import decoded
 from warpsmith.simulator.tma import (
@@ -242,7 +243,7 @@ def _rows_of(f: TensorMapFields, rows: Rows) -> tuple[NDArray[np.int64], int]:
 
 def _barrier_in_reach(x: Lanes, lane: Lane, space: str | None, address: int) -> bool:
     """Report a copy to `.shared::cta` whose barrier is given by a cluster address: it would not be signalled."""
-    if space != "shared::cta" or address >> 24 == lane.row % x.machine.cluster_size:
+    if space != "shared::cta" or rank_of(address) == lane.row % x.machine.cluster_size:
         return True
     x.finding(
         "out-of-bounds",
@@ -273,7 +274,7 @@ def _signals_own(x: Lanes, lane: Lane, target: int, barrier: int, *, paired: boo
 def _box(x: Lanes, lane: Lane, space: str | None, address: int, count: int, f: TensorMapFields) -> int | None:
     """Return the flat index of a box of `count` rows in shared memory; None when it was reported."""
     need = 128
-    if (address & 0xFFFFFF) % need:
+    if place_of(address) % need:
         x.finding(
             "out-of-bounds",
             f"the shared memory address {address:#x} of a tensor copy is not aligned to {need} bytes",
