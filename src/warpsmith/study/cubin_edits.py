@@ -108,11 +108,13 @@ def grown(listing: str) -> str:
 
 
 def shrunk(listing: str) -> str:
-    """Take out the product, its store, and the NOPs behind the code."""
-    found = re.search(r"^.*\bFMUL (R\d+),.*\n", listing, re.M)
-    assert found is not None
-    listing = listing.replace(found[0], "")
-    listing = re.sub(rf"^.*\bSTG\.E desc.*, {found[1]} ;\n", "", listing, flags=re.M)
+    """Take out the product, its store, and the NOPs behind the code; the sum waits for itself now, as the product had done."""
+    product, total = (re.search(rf"^.*\b{name} (R\d+),.*\n", listing, re.M) for name in ("FMUL", "FADD"))
+    assert product is not None
+    assert total is not None
+    waiting = re.sub(r":[-Y]:S\d\d(/\d+)?", ":-:S05", total[0]).replace(".reuse", "")
+    listing = listing.replace(product[0], "").replace(total[0], waiting)
+    listing = re.sub(rf"^.*\bSTG\.E desc.*, {product[1]} ;\n", "", listing, flags=re.M)
     return re.sub(r"^.*\bNOP ;\n", "", listing, flags=re.M)
 
 
