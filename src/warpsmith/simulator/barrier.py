@@ -41,6 +41,8 @@ class Barriers:
         """Threads of the current generation whose predicate held (bar.red)."""
         self.result = np.zeros((rows, COUNT, 2), np.int64)
         """(threads with the predicate, threads) of the last complete generation."""
+        self.waited = np.zeros((rows, COUNT), np.bool_)
+        """Whether anybody of the CTA has ever waited there."""
         self.last: dict[tuple[int, int], tuple[str, Place | None]] = {}
         """(row, barrier) → who arrived last, where."""
         self.seen: dict[tuple[int, int], dict[tuple[str, Place | None], int]] = {}
@@ -53,6 +55,7 @@ class Barriers:
         self.more[rows] = 0
         self.expected[rows] = 0
         self.votes[rows] = 0
+        self.waited[rows] = False
 
     def all_at_once(self, x: Lanes, number: Any, count: Any) -> bool:
         """Complete a barrier at which all threads of its CTAs arrive now, and nobody has before; False: not so simple."""
@@ -65,6 +68,7 @@ class Barriers:
         if at >= COUNT or self.expected[rows, at].any():
             return False
         self.generation[rows, at] += 1
+        self.waited[rows, at] = True
         if m.order is not None:
             m.order.barrier_at_once(x)
         m.progress()
@@ -90,6 +94,7 @@ class Barriers:
         if ((known != 0) & (known != wanted) & here).any():
             self._mismatch(x, number, wanted, known, here)
         self.expected[rows, number] = np.where(here, wanted, known)
+        self.waited[rows, number] |= here & waits
         self._further(lanes & self.arrived[rows, number, warps], number, rows, warps)
         self.arrived[rows, number, warps] |= lanes
         if count is not None and (x.t1 - x.t0 > 32 or (known != 0).any()):

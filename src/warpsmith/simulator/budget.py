@@ -75,7 +75,10 @@ class RegisterBudget:
             x.finding("setmaxnreg-budget", text, lanes=x.threads_of(wrong[..., None]), repair=repair)
 
     def judge_end(self, row: int) -> None:
-        """Report warpgroups of an ended CTA of which only some warps have executed setmaxnreg."""
+        """Report warpgroups of an ended CTA whose warps have not all executed the same setmaxnreg.
+
+        That each has executed one, of different counts, is a matter of portability: CUTLASS's attention for Blackwell does.
+        """
         for (at, group), (text, place) in list(self.places.items()):
             if at != row:
                 continue
@@ -85,10 +88,14 @@ class RegisterBudget:
                 continue
             cta = "({},{},{})".format(*self.machine.cta_of(row))
             have = ", ".join(map(str, counts.tolist()))
-            said = f"`{text}` was executed by some warps of a warpgroup only: they have {have} registers"
+            each = bool(self.set[row, 4 * group : 4 * group + 4].all())
+            by = "with different counts by the" if each else "by some"
+            only = "" if each else " only"
+            said = f"`{text}` was executed {by} warps of a warpgroup{only}: they have {have} registers"
             repair = "Let all four warps of a warpgroup execute the same setmaxnreg."
             who = f"cta {cta} warps {4 * group}-{4 * group + 3}"
-            self.machine.findings.report("setmaxnreg-budget", said, place, who, repair=repair)
+            severity = "portability" if each else "error"
+            self.machine.findings.report("setmaxnreg-budget", said, place, who, severity, repair=repair)
 
     def describe(self, row: int, count: int) -> str:
         """Say what the pool of a CTA lacks."""

@@ -7,9 +7,11 @@ The CTAs resident on one multiprocessor share its columns. One of them at a time
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
+
+from warpsmith.simulator.tensor_shapes import SHAPES, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from warpsmith.simulator.asynchronous import AsyncOperation
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["COLUMNS", "LANES", "Allocation", "Cells", "Request", "TensorMemory", "tensor_memory_of"]
+__all__ = [
+    "COLUMNS", "LANES", "Allocation", "Cells", "Request", "TensorMemory", "overlap", "tensor_memory_of", "touched",
+]  # fmt: skip
 
 LANES, COLUMNS = 128, 512
 
@@ -98,7 +102,7 @@ class TensorMemory:
         """Row -> (CTA, where) of a relinquished right."""
         self.requests: dict[int, Request] = {}
         self.stores: dict[tuple[int, int], list[AsyncOperation]] = {}
-        """(row, warp) -> its stores that no wait has covered."""
+        """(row, warp) -> its stores that no wait has covered; their payload are the cells."""
         self.commits = np.zeros((machine.rows, machine.threads // 32), np.int64)
         """Commits that each warp has executed."""
         self.taken: Callable[[int, int, int], None] | None = None
@@ -126,6 +130,14 @@ class TensorMemory:
     def cta(self, row: int) -> str:
         """Name the CTA of a row."""
         return "cta ({},{},{})".format(*self.machine.cta_of(row))
+
+    def settle(self, row: int, cells: list[Cells]) -> None:
+        """Carry out the stores in flight of cells that a warp is about to load or store: one path leads to its lanes."""
+        for ops in [ops for (other, _), ops in self.stores.items() if other == row]:
+            late = [i for i, op in enumerate(ops) if not op.done and any(overlap(a, b) for a in cells for b in op.payload)]
+            for op in ops[: late[-1] + 1] if late else ():
+                if not op.done:
+                    self.machine.asynchronous.complete(op, self.machine)
 
     # --- allocation -----------------------------------------------------------------------------------------------
 
@@ -209,6 +221,18 @@ class TensorMemory:
         if not self.may_allocate(row):
             parts.append(f"{self.cta(self.rights[sm].row)} has not relinquished the right to allocate")
         return "; ".join(parts) or "all columns are free"
+
+
+def overlap(a: Cells, b: Cells) -> bool:
+    """Say whether two share a cell."""
+    return a.row == b.row and a.low < b.high and b.low < a.high and a.first < b.stop and b.first < a.stop
+
+
+def touched(found: Any, i: int, form: Any, split: int) -> list[Cells]:
+    """Return the cells that the load or store of the `i`-th warp of some touches (`meanings.tcgen05_access`)."""
+    row, lane, column = int(found.rows[i]), int(found.lane[i]), int(found.column[i])
+    ranges = columns_of(form.shape, form.repetitions, split, halves=form.halves)
+    return [Cells(row, lane, lane + SHAPES[form.shape][0], column + a, column + b, written=False) for a, b in ranges]
 
 
 def tensor_memory_of(machine: Machine) -> TensorMemory:

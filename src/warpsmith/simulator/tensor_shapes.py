@@ -18,7 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SHAPES", "fragment"]
+__all__ = ["SHAPES", "columns_of", "fragment"]
 
 SHAPES = {"32x32b": (32, 1), "16x64b": (16, 1), "16x128b": (16, 2), "16x256b": (16, 4), "16x32bx2": (16, 1)}
 """Shape -> lanes of tensor memory, and registers of a repetition."""
@@ -43,3 +43,11 @@ def fragment(shape: str, repetitions: int, split: int, *, halves: bool) -> tuple
     else:
         lane, column = t % 16 + 0 * i, i + 0 * t
     return lane, column * (2 if halves else 1) + (split * (t // 16) if shape == "16x32bx2" else 0)
+
+
+@cache
+def columns_of(shape: str, repetitions: int, split: int, *, halves: bool) -> tuple[tuple[int, int], ...]:
+    """Return the columns that a load or store touches, as ranges (first, stop) relative to the address."""
+    _, columns = fragment(shape, repetitions, 0, halves=halves)
+    width = int(columns.max()) + (2 if halves else 1)
+    return tuple((at, at + width) for at in ([0, split] if shape == "16x32bx2" else [0]))

@@ -198,7 +198,10 @@ def test_named_barriers(body, message):
 
 
 def test_an_arrival_nobody_waits_for():
-    _, found = findings(kernel("bar.arrive 3, 128;", ""), block=64)
+    result, found = findings(kernel("bar.arrive 3, 128;", ""), block=64)
+    assert [f.severity for f in result.findings] == ["portability"]
+    result, _ = findings(kernel("bar.sync 3, 64; bar.arrive 3, 128;", ""), block=64)
+    assert [(f.kind, f.severity) for f in result.findings] == [("leftover", "error")]
     assert found == [
         ("leftover", "cta (0,0,0) ended with arrivals on barrier 3 that no thread waited for (`bar.arrive`)", "cta (0,0,0)")
     ]

@@ -182,6 +182,26 @@ GIVE: mov.u32 %r3, 7; st.volatile.global.u32 [%rd1], %r3; {{}} END: ret; }}"""
     assert "240 registers per thread: the CTA has 65536 and its warps hold 65536" in str(result)
 
 
+@pytest.mark.parametrize(
+    ("others", "severity", "message"),
+    [
+        ("40", None, ""),
+        ("24", "portability", "was executed with different counts by the warps of a warpgroup: they have 40, 40, 40, 24"),
+        ("", "error", "was executed by some warps of a warpgroup only: they have 40, 40, 40, 248"),
+    ],
+)
+def test_warps_of_a_warpgroup_execute_the_same_setmaxnreg(others: str, severity: str | None, message: str):
+    last = f"setmaxnreg.dec.sync.aligned.u32 {others};" if others else ""
+    text = f"""{HEAD.replace("sm_90", "sm_90a")}
+.visible .entry k() {{ {REGISTERS}
+mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 96; @%p1 bra LAST;
+setmaxnreg.dec.sync.aligned.u32 40; bra END;
+LAST: {last} END: ret; }}"""
+    found = simulate(text, grid=1, block=128, args=[]).findings
+    said = [f"`setmaxnreg.dec.sync.aligned.u32` {message} registers"] if message else []
+    assert [(f.kind, f.severity, f.message) for f in found] == [("setmaxnreg-budget", severity, m) for m in said]
+
+
 def test_a_grid_waits_for_those_it_depends_on() -> None:
     """One grid runs at a time: what the one before wrote is there, and the report says so."""
     text = """.version 8.7

@@ -153,3 +153,32 @@ def test_an_error_takes_the_place_of_a_lesser_finding() -> None:
         assert log.known("shared-race", place, severity) == (text in ("third", "fourth"))
         log.report("shared-race", text, place, "cta (0,0,0) warp 0 lanes 0", severity)
     assert [(f.message, f.severity) for f in log.list] == [("second", "error")]
+
+
+PROXY = " fence.proxy.async.shared::cta;\n"
+WIDE_WRITE = " st.shared::cluster.v4.u32 [%far], {%v, %v, %v, %v};\n"
+BEHIND = {
+    "fenced": (PROXY, arrive(""), [("shared-race", "portability")]),
+    "not fenced": ("", arrive(""), [("shared-race", "error")]),
+    "fenced too late": ("", arrive("") + PROXY, [("shared-race", "error")]),
+    "fenced and wide": (PROXY, arrive(RELEASE), []),
+    "wide and not fenced": ("", arrive(RELEASE), [("missing-proxy-fence", "error")]),
+}
+
+
+@pytest.mark.parametrize("how", BEHIND)
+def test_writes_that_are_fenced_towards_the_proxy_that_reads_them(how: str) -> None:
+    """CUTLASS's latent attention multiplies, by pairs, what the peer has fenced and then announced at the scope of its CTA."""
+    fence, signal, expected = BEHIND[how]
+    bulk = """ cp.async.bulk.global.shared::cta.bulk_group [%out], [%near], 16;
+ cp.async.bulk.commit_group;
+ cp.async.bulk.wait_group 0;
+"""
+    text = program(INIT, WIDE_WRITE + fence + signal, wait(ACQUIRE if "wide" in how else "") + bulk)
+    text = text.replace(".align 4 .b32 box", ".align 16 .b8 box[16]")
+    for order in ORDERS:
+        out = np.zeros(4, np.uint32)
+        result = simulate(text, grid=2, block=1, cluster=2, args=[out], **order)
+        assert result.completed
+        assert [(f.kind, f.severity) for f in result.findings] == expected, str(result)
+        assert out.tolist() == [7] * 4

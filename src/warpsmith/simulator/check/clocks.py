@@ -2,11 +2,11 @@
 
 Time is one counter for the launch; it moves with every release, so that what a thread does after a release has a later
 time than what it released. A vector has a *column* for every thread of a CTA, and for everything else that writes memory
-there (see `check.columns`): the time up to which the holder knows what that column has done. Vectors have up to five
+there (see `check.columns`): the time up to which the holder knows what that column has done. Vectors have up to six
 planes: `KNOWN`; `OBSERVED`, what relaxed reads have shown besides, which a fence turns into knowledge; `EXECUTED`, where a
 program needs it, what has been executed before, whether or not its memory is ordered: what tensor memory goes by (9.7.18.6.3);
 and from `proxied` on, what the asynchronous proxy may rely on: one plane, or two where fences of shared and of global memory
-differ.
+differ, and last, beside `EXECUTED`, what of shared memory was fenced so before.
 
 Threads that know the same share a vector: `base` names its slot. Threads that learn something move to another slot
 together. What a thread has done itself it always knows, so a slot does not say it.
@@ -55,12 +55,14 @@ class Message:
 class Clocks:
     """The knowledge of all resident threads: `rows` CTAs of `threads` (whole warps), `columns` in all per CTA."""
 
-    def __init__(self, rows: int, threads: int, columns: int, planes: int, proxied: int) -> None:
+    def __init__(self, rows: int, threads: int, columns: int, planes: int, proxied: int, behind: int | None = None) -> None:
         self.rows, self.threads, self.columns, self.planes = rows, threads, columns, planes
         self.proxied = proxied
         """First plane of the asynchronous proxy, which may not be there."""
         self.executed = EXECUTED if proxied > EXECUTED else KNOWN
         """The plane of what has been executed; the known one where a program does not tell them apart."""
+        self.behind = behind
+        """The plane of what was executed and fenced towards the asynchronous proxy."""
         self.warps = threads // 32
         self.now = 1
         self._dynamic = rows * (1 + self.warps)
@@ -152,8 +154,7 @@ class Clocks:
         for row, vector in message.vectors.items():
             out[row] = np.zeros_like(vector)
             out[row][OBSERVED] = vector[KNOWN]
-            if self.executed != KNOWN:
-                out[row][self.executed] = vector[self.executed]
+            self._execution(vector, out[row])
         return Message(out)
 
     def in_execution(self, message: Message) -> Message | None:
@@ -162,8 +163,15 @@ class Clocks:
             return None
         out = {row: np.zeros_like(vector) for row, vector in message.vectors.items()}
         for row, vector in message.vectors.items():
-            out[row][self.executed] = vector[self.executed]
+            self._execution(vector, out[row])
         return Message(out)
+
+    def _execution(self, vector: Vector, out: Vector) -> None:
+        """Copy what of a vector is order of execution."""
+        if self.executed != KNOWN:
+            out[self.executed] = vector[self.executed]
+        if self.behind is not None:
+            out[self.behind] = vector[self.behind]
 
     def proxy_fence(self, row: int, lanes: Mask, planes: Iterable[int]) -> None:
         """Let the asynchronous proxy rely on all that threads of a row know and have done (`fence.proxy.async`)."""

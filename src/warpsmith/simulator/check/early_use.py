@@ -10,13 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from warpsmith.simulator.check.register_watch import Fault
+from warpsmith.simulator.check.tensor_memory import tensor_check
 from warpsmith.simulator.program import Sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from warpsmith.base.findings import Severity
-    from warpsmith.simulator.check.register_watch import Cell, Event
+    from warpsmith.simulator.check.register_watch import Cell, Event, Mask
+    from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.program import Block, Operation, Program
 
 __all__ = ["Loads", "may_be_early"]
@@ -51,17 +53,24 @@ class Loads:
     def follow(self, state: State, events: tuple[Event, ...]) -> tuple[State, tuple[Fault, ...]]:
         """Return the state after the events, and the first use of each load on the way."""
         faults: list[Fault] = []
+        mine: set[Operation] = set()
         for e in events:
             if _waits(e.operation):
                 state = ()
                 continue
             early = [load for load, cells in state if e.reads & cells]
-            faults += (Fault(e.operation, load, _message(e.operation, load), _REPAIR) for load in early)
+            faults += (Fault(e.operation, load, _message(e.operation, load), _REPAIR, load in mine) for load in early)
             kept = ((load, cells - e.writes) for load, cells in state if load not in early)
             state = tuple((load, cells) for load, cells in kept if cells)
             if e.operation in self.loads:
                 state = (*state, (e.operation, e.operation.writes()))
+                mine.add(e.operation)
         return state, tuple(faults)
+
+    def met(self, x: Lanes, fault: Fault, lanes: Mask, *, behind: bool) -> None:
+        """Tell the check of tensor memory that the registers of a load have been used."""
+        assert fault.other is not None
+        tensor_check(x.machine).used(x, lanes, fault.other, ahead=fault.ahead and not behind)
 
 
 def may_be_early(program: Program) -> list[Operation]:

@@ -47,6 +47,7 @@ def check_row_end(machine: Machine, row: int) -> None:
         kind, place = machine.barriers.last.get((row, number), ("bar.arrive", None))
         message = f"cta {cta} ended with arrivals on barrier {number} that no thread waited for"
         repair = "pair every bar.arrive with a bar.sync of the same barrier and count"
-        machine.findings.report("leftover", f"{message} (`{kind}`)", place, f"cta {cta}", repair=repair)
+        severity = "error" if machine.barriers.waited[row, number] else "portability"  # nobody misses what nobody awaits
+        machine.findings.report("leftover", f"{message} (`{kind}`)", place, f"cta {cta}", severity, repair=repair)
     for hook in machine.end_hooks:
         hook(row)

@@ -31,6 +31,10 @@ class ProxyPlanes:
         proxied = len(kinds if len(kinds) < 2 else _BOTH)
         self.count = first + proxied if proxied or apart else 0
         """Planes of the clocks in all; 0: nothing here asks for any."""
+        self.behind: int | None = None
+        """The last plane, of shared memory that was fenced before something in the order of execution alone."""
+        if apart and any("shared" in c for c in kinds):
+            self.behind, self.count = self.count, self.count + 1
         planes: dict[str, int | None] = {"shared": None, "global": None}
         for name in planes:
             if any(name in c for c in kinds):
@@ -40,7 +44,9 @@ class ProxyPlanes:
 
     def planes(self, mnemonic: str) -> tuple[int, ...]:
         """Return the planes that a fence raises; none where it is no fence of the asynchronous proxy."""
-        return tuple({plane for name in sorted(_covered(mnemonic)) if (plane := self.of[name]) is not None})
+        names = sorted(_covered(mnemonic))
+        planes = [self.of[name] for name in names] + ([self.behind] if "shared" in names else [])
+        return tuple({plane for plane in planes if plane is not None})
 
 
 def _covered(mnemonic: str) -> frozenset[str]:

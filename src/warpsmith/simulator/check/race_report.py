@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from warpsmith.base.findings import Related
-from warpsmith.simulator.check.entries import AGENT, AGENTS
+from warpsmith.simulator.check.clocks import KNOWN
+from warpsmith.simulator.check.entries import AGENT, AGENTS, agents_of, times_of
 from warpsmith.simulator.memory import GLOBAL_BASE
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = [
     "APART",
     "KINDS",
     "REPAIR",
+    "TOGETHER",
     "WIDEN",
     "Accesses",
     "Pairs",
@@ -68,19 +70,25 @@ class Pairs(NamedTuple):
 
 APART = "; it runs later, but nothing orders their memory: a side of what is between is .relaxed, or its scope too narrow"
 """What is said of accesses that are ordered in execution only (`clocks.EXECUTED`)."""
+TOGETHER = "; nothing but that their warpgroup issues the product together orders the two"
+"""What is said of bytes that one warp of a warpgroup has written and fenced, and all four multiply."""
 WIDEN = "Arrive with .release and wait with .acquire, at scope .cluster between CTAs (the default is .cta)."
 
 
-def severity_of(space: str, *, overwrites: bool, apart: bool) -> Severity:
-    """Return how severe a race is: reads of shared memory are over when their threads arrive, as kernels that ship rely on."""
-    return "portability" if apart and overwrites and space == "shared" else "error"
+def severity_of(space: str, *, overwrites: bool, apart: bool, fenced: bool = False) -> Severity:
+    """Return how severe a race is. Kernels that ship rely on two of shared memory that are ordered in execution.
+
+    Reads are over when their threads arrive; writes are done that are `fenced` towards the asynchronous proxy, their reader.
+    """
+    return "portability" if apart and (overwrites or fenced) and space == "shared" else "error"
 
 
 def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Mask, operations: list[Operation] | None) -> None:
     """Report the first of the `bad` pairs; `operations` are those of the first axis, where the accesses have one."""
     shadow, site, verb = accesses.shadow, accesses.site, accesses.verb
     apart = races.executed(pairs.rows, pairs.threads, pairs.entries)
-    bad = bad & ~apart if (bad & ~apart).any() else bad
+    own = _own_part_waited(races, pairs) if verb == "overwrites" else np.zeros_like(apart)
+    bad = bad & ~apart & ~own if (bad & ~apart & ~own).any() else bad
     i = int(np.flatnonzero(bad)[0])
     place = tuple(int(w[i]) for w in pairs.where)
     if operations is not None:
@@ -93,7 +101,7 @@ def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Ma
     if asynchronous:
         kind = "async-read-before-complete" if verb == "reads" else "async-overwrite"
     behind = bool(apart[i])
-    severity = severity_of(shadow.space.name, overwrites=verb == "overwrites", apart=behind)
+    severity = severity_of(shadow.space.name, overwrites=verb == "overwrites", apart=behind or bool(own[i]))
     if races.machine.findings.known(kind, x.place, severity):
         return
     other, who = races.party(item)
@@ -104,6 +112,7 @@ def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Ma
     if asynchronous:
         by = other.short if other is not None else who
         text += f" before its thread can know that {by} has {did} it"
+        text += ": it has waited for the part of its own warp" if own[i] else ""
         repair = columns.mend((item >> AGENT & (AGENTS - 1)) % columns.count)
     else:
         text += f", which {who} has {did}{'' if behind else '; nothing orders the two'}"
@@ -114,6 +123,25 @@ def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Ma
         related.append(Related(f"{other.short if asynchronous else other.text} by {who}", other.operation.place))
     lanes = lanes_of(x, pairs.where, accesses.at.ndim - 2, bad)
     x.finding(kind, text, lanes=lanes, severity=severity, related=related, repair=repair)
+
+
+def _own_part_waited(races: RaceWatch, pairs: Pairs) -> Mask:
+    """Say which entries are reads by products of the same warpgroup's other warps, of which a thread has waited for its part.
+
+    The parts of the four warps are one product to the hardware. The manual has each warp wait for its own part only.
+    """
+    columns = races.columns
+    out = np.zeros(pairs.rows.shape, np.bool_)
+    if not columns.groups:
+        return out
+    other_rows, other = np.divmod(agents_of(pairs.entries), columns.count)
+    warps, mine = other - columns.group("wgmma", 0), pairs.threads // 32
+    mates = (other_rows == pairs.rows) & (warps >= 0) & (warps < columns.warps) & (warps // 4 == mine // 4)
+    if mates.any():
+        part = columns.group("wgmma", 0) + mine
+        waited = races.clocks.ordered(pairs.rows, pairs.threads, other_rows, part, times_of(pairs.entries), KNOWN)
+        out = mates & waited
+    return out
 
 
 def _address_in(shadow: Shadow, index: int) -> str:

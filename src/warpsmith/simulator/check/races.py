@@ -66,7 +66,7 @@ class RaceWatch:
         self.proxies = proxies = ProxyPlanes(program, clusters=machine.cluster_size > 1)
         self.through_memory = orders_through_memory(program) or proxies.first > EXECUTED
         planes = max(proxies.count, 1 + self.through_memory)
-        self.clocks = Clocks(machine.rows, machine.threads, self.columns.count, planes, proxies.first)
+        self.clocks = Clocks(machine.rows, machine.threads, self.columns.count, planes, proxies.first, proxies.behind)
         self.sites = Sites()
         self.places = machine.threads // 32
         """Places for the reads of warps of a CTA in a cell of shared memory; fewer than warps where memory is short."""

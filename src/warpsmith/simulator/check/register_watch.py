@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from warpsmith.simulator.machine import Machine
     from warpsmith.simulator.program import Block, Operation, Reg
 
+    Mask = NDArray[np.bool_]
+
 __all__ = ["Cell", "Event", "Fault", "RegisterWatch", "Rules"]
 
 Cell = tuple[str, int]
@@ -37,6 +39,8 @@ class Fault(NamedTuple):
     other: Operation | None
     message: str
     repair: str
+    ahead: bool = False
+    """The other party stands before it in the same block."""
 
 
 class Event(NamedTuple):
@@ -67,6 +71,10 @@ class Rules(Protocol):
 
     def follow(self, state: Any, events: tuple[Event, ...]) -> tuple[Hashable, tuple[Fault, ...]]:
         """Return the state after the events, and the faults on the way."""
+        ...
+
+    def met(self, x: Lanes, fault: Fault, lanes: Mask, *, behind: bool) -> None:
+        """Note that lanes run into a fault; `behind`: their block has run."""
         ...
 
 
@@ -124,7 +132,9 @@ class RegisterWatch:
             number, faults = self.memo[key]
             mine = warps & (state == before) & (guarded == taken)
             for fault in faults:
-                self._report(x, fault, x.threads_of(mine[..., None]) & x.active())
+                lanes = x.threads_of(mine[..., None]) & x.active()
+                self._report(x, fault, lanes)
+                self.rules.met(x, fault, lanes, behind=block.index in self.late)
             state[mine] = -1 - number  # not to be taken for a state that is still to be followed
         np.copyto(state, -1 - state, where=state < 0)
 
@@ -179,12 +189,12 @@ class RegisterWatch:
         others = operations[at:] if index in self.late else operations[:at]
         return not any(cell in op.writes() for op in others)
 
-    def _report(self, x: Lanes, fault: Fault, lanes: object) -> None:
+    def _report(self, x: Lanes, fault: Fault, lanes: Mask) -> None:
         before, x.op = x.op, fault.operation
         x.finding(
             self.rules.kind,
             fault.message,
-            lanes=lanes,  # pyright: ignore[reportArgumentType]
+            lanes=lanes,
             severity=self.rules.severity,
             related=(Related(f"`{fault.other.text}` stands here", fault.other.place),) if fault.other is not None else (),
             repair=fault.repair,

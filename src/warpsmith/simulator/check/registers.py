@@ -13,7 +13,8 @@ from warpsmith.simulator.program import Vector
 
 if TYPE_CHECKING:
     from warpsmith.base.findings import Severity
-    from warpsmith.simulator.check.register_watch import Cell, Event
+    from warpsmith.simulator.check.register_watch import Cell, Event, Mask
+    from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.program import Operation, Program
 
 __all__ = ["Products"]
@@ -113,6 +114,9 @@ class Products:
                 groups = groups[-keep:] if keep else []
         kept = tuple(tuple(dict.fromkeys(g)) for g in groups)
         return State(frozenset(changed), tuple(dict.fromkeys(group)), kept, fenced), tuple(faults)
+
+    def met(self, x: Lanes, fault: Fault, lanes: Mask, *, behind: bool) -> None:
+        """Nobody else asks for these faults."""
 
 
 def _touches(e: Event, flying: list[Operation]) -> list[Fault]:

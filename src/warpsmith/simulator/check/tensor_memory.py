@@ -3,6 +3,9 @@
 A load claims what it reads until its warp has executed `wait::ld`, a store what it writes until `wait::st`: whether it has
 completed by then does not matter, so that the answer is the same under every schedule. Products and copies claim their
 cells while they are in flight. Claims are kept per 16 lanes and column, one bit for each warp.
+
+What hardware is not known to get wrong is of severity portability: loads and stores of warps follow each other (the warps that
+may access a lane share one path to it), and what `check.open_accesses` shows to be done needs no wait.
 """
 
 from __future__ import annotations
@@ -12,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 
 from warpsmith.base.findings import Related
+from warpsmith.simulator.check.open_accesses import OpenAccesses
 from warpsmith.simulator.check.tensor_order import TensorOrder
 from warpsmith.simulator.findings import warps_text
-from warpsmith.simulator.tensor_memory import COLUMNS, Cells, TensorMemory, tensor_memory_of
-from warpsmith.simulator.tensor_shapes import SHAPES, fragment
+from warpsmith.simulator.tensor_memory import COLUMNS, Cells, TensorMemory, overlap, tensor_memory_of, touched
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.asynchronous import AsyncOperation
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
+    from warpsmith.simulator.program import Operation
 
     Mask = NDArray[np.bool_]
 
@@ -49,8 +53,9 @@ class TensorCheck:
         self.reading = np.zeros(shape, np.uint64)
         self.storing = np.zeros(shape, np.uint64)
         """Bit w: warp w has loads (stores) there that no wait has covered."""
-        self.sites: dict[tuple[int, int, bool], tuple[str, Place | None]] = {}
-        """(row, warp, stores) -> its last load or store."""
+        self.claimed: set[tuple[int, int, bool]] = set()
+        """(row, warp, stores) of the warps that have bits there."""
+        self.open = OpenAccesses()
         self.flights: list[_Flight] = []
         self.issuers: dict[int, dict[int, tuple[str, Place | None]]] = {}
         """Row -> thread -> the last operation it has issued that a commit could cover."""
@@ -81,11 +86,12 @@ class TensorCheck:
             )
             tm.give_back(a, None)
         sm = tm.multiprocessor(row)
-        for key in [k for k in self.sites if k[0] == row]:
+        for key in [k for k in self.claimed if k[0] == row]:
             bit = ~(np.uint64(1) << np.uint64(key[1]))
             held = self.storing if key[2] else self.reading
             held[sm] &= bit
-            del self.sites[key]
+            self.claimed.discard(key)
+            self.open.waited((row, key[1]), self._now(), loads=not key[2])
 
     # --- columns outside an allocation ------------------------------------------------------------------------------
 
@@ -118,15 +124,13 @@ class TensorCheck:
         """Report operations that use columns about to be freed."""
         cells = Cells(row, 0, 128, first, stop, written=True)
         for flight in self._in_flight():
-            if any(_overlap(cells, c) for c in flight.cells):
+            if any(overlap(cells, c) for c in flight.cells):
                 text = f"columns {first} to {stop - 1} are freed while `{flight.op.kind}` in flight uses them"
                 at = [Related(f"`{flight.op.kind}` issued by {flight.op.threads}", flight.op.place)]
                 repair = "Wait for the barrier of a tcgen05.commit behind the last operation before tcgen05.dealloc."
                 x.finding(_LIFE, text, lanes=lanes, related=at, repair=repair)
-        for stores, held in ((False, self.reading), (True, self.storing)):
-            bits = int(np.bitwise_or.reduce(self._view(held, cells), axis=None))
-            if bits:
-                self._unwaited(x, row, bits, cells, "frees", lanes, stores=stores)
+        for stores in (False, True):
+            self._unwaited(x, cells, "frees", lanes, self._bits(cells, stores=stores), stores=stores)
 
     # --- loads and stores of warps ----------------------------------------------------------------------------------
 
@@ -134,30 +138,29 @@ class TensorCheck:
         """Judge and note the loads of warps."""
         for i in range(len(found.c)):
             lanes, row, warp = self._one(x, found, i)
-            bit = np.uint64(1 << warp)
-            for cells in _spans(found, i, form, split):
-                stored = int(np.bitwise_or.reduce(self._view(self.storing, cells), axis=None))
-                if stored:
-                    self._unwaited(x, row, stored, cells, "reads", lanes, stores=True)
+            bit, spans = np.uint64(1 << warp), touched(found, i, form, split)
+            self.open.loaded((row, warp), x.op, spans, self._now())
+            for cells in spans:
+                self._unwaited(x, cells, "reads", lanes, self._bits(cells, stores=True), stores=True, path=True)
                 self._alias(x, cells, "reads", lanes)
                 self._order(x, cells, row, warp, lanes)
                 self._view(self.reading, cells)[...] |= bit
-            self.sites[row, warp, False] = (x.op.text, x.place)
+            self.claimed.add((row, warp, False))
 
     def store(self, x: Lanes, found: Any, form: Any, split: int) -> None:
         """Judge and note the stores of warps."""
         for i in range(len(found.c)):
             lanes, row, warp = self._one(x, found, i)
-            bit = 1 << warp
-            for cells in _spans(found, i, form, split):
-                for stores, held in ((False, self.reading), (True, self.storing)):
-                    others = int(np.bitwise_or.reduce(self._view(held, cells), axis=None)) & ~bit
-                    if others:
-                        self._unwaited(x, row, others, cells, "overwrites", lanes, stores=stores)
+            bit, spans = 1 << warp, touched(found, i, form, split)
+            self.open.stored((row, warp), x.op, spans)
+            for cells in spans:
+                for stores in (False, True):
+                    others = self._bits(cells, stores=stores) & ~bit
+                    self._unwaited(x, cells, "overwrites", lanes, others, stores=stores, path=True)
                 self._alias(x, cells, "writes", lanes)
                 self._order(x, cells._replace(written=True), row, warp, lanes)
                 self._view(self.storing, cells)[...] |= np.uint64(bit)
-            self.sites[row, warp, True] = (x.op.text, x.place)
+            self.claimed.add((row, warp, True))
 
     def _order(self, x: Lanes, cells: Cells, row: int, warp: int, lanes: Mask) -> None:
         if self.order is not None:
@@ -171,12 +174,22 @@ class TensorCheck:
         lanes[c, 32 * w : 32 * w + 32] = True
         return lanes & x.active(), int(found.rows[i]), int(found.warps[i])
 
+    def used(self, x: Lanes, lanes: Mask, load: Operation, *, ahead: bool) -> None:
+        """Note that warps use registers of a load that they have not waited for; `ahead`: they execute it and then use it."""
+        for c, w in np.argwhere(x.warps(lanes).any(-1)).tolist():
+            self.open.used((x.c0 + c, x.t0 // 32 + w), load, self._now(), ahead=ahead)
+
+    def _now(self) -> int:
+        return 0 if self.order is None else self.order.clocks.now
+
     def waited(self, x: Lanes, lanes: Mask, *, loads: bool) -> None:
         """Give back what warps have loaded (stored): they have waited for it."""
         held = self.reading if loads else self.storing
         for c, w in np.argwhere(x.warps(lanes).any(-1)).tolist():
             row, warp = x.c0 + c, x.t0 // 32 + w
-            if self.sites.pop((row, warp, not loads), None) is not None:
+            self.open.waited((row, warp), self._now(), loads=loads)
+            if (row, warp, not loads) in self.claimed:
+                self.claimed.discard((row, warp, not loads))
                 quarter = 2 * (warp % 4)
                 held[self.memory.multiprocessor(row), quarter : quarter + 2] &= ~np.uint64(1 << warp)
 
@@ -195,11 +208,9 @@ class TensorCheck:
             self.order.touched(x, c, (lane.row, thread, thread // 32), lane.mask, op.threads, number)
         for c in cells:
             verb = "overwrites" if c.written else "reads"
-            stored = int(np.bitwise_or.reduce(self._view(self.storing, c), axis=None))
-            if stored:
-                self._unwaited(x, c.row, stored, c, verb, lane.mask, stores=True)
-            if c.written and (read := int(np.bitwise_or.reduce(self._view(self.reading, c), axis=None))):
-                self._unwaited(x, c.row, read, c, verb, lane.mask, stores=False)
+            self._unwaited(x, c, verb, lane.mask, self._bits(c, stores=True), stores=True)
+            if c.written:
+                self._unwaited(x, c, verb, lane.mask, self._bits(c, stores=False), stores=False)
         self.flights.append(_Flight(op, cells))
         self.issuers.setdefault(lane.row, {})[x.t0 + lane.t] = (x.op.text, x.place)
 
@@ -231,7 +242,7 @@ class TensorCheck:
         """Report a load (store) of cells that a product or copy in flight writes (reads or writes)."""
         for flight in self._in_flight():
             for c in flight.cells:
-                if not _overlap(cells, c) or (verb == "reads" and not c.written):
+                if not overlap(cells, c) or (verb == "reads" and not c.written):
                     continue
                 does = "writes" if c.written else "reads"
                 text = (
@@ -243,32 +254,39 @@ class TensorCheck:
                 x.finding(_ALIAS, text, lanes=lanes, related=at, repair=repair)
                 return
 
-    def _unwaited(self, x: Lanes, row: int, bits: int, cells: Cells, verb: str, lanes: Mask, *, stores: bool) -> None:
-        """Report an access to what a warp has loaded or stored and not waited for."""
-        warp = (bits & -bits).bit_length() - 1
-        text, place = self.sites.get((row, warp, stores), ("tcgen05.st" if stores else "tcgen05.ld", None))
+    def _bits(self, cells: Cells, *, stores: bool) -> int:
+        """Return the warps, one bit each, with stores (loads) of cells that no wait has covered."""
+        return int(np.bitwise_or.reduce(self._view(self.storing if stores else self.reading, cells), axis=None))
+
+    def _unwaited(
+        self, x: Lanes, cells: Cells, verb: str, lanes: Mask, bits: int, *, stores: bool, path: bool = False
+    ) -> None:  # fmt: skip
+        """Report an access to what warps have loaded or stored and not waited for; `path`: by a load or store."""
+        if not bits:
+            return
+        warps = [w for w in range(bits.bit_length()) if bits >> w & 1]
+        bad = [] if path else [w for w in warps if not self._done(x, lanes, cells, w, stores=stores)]
+        warp = (bad or warps)[0]
+        op = self.open.which((cells.row, warp), cells, stores=stores)
+        text = op.text if op is not None else "tcgen05.st" if stores else "tcgen05.ld"
         wait = "wait::st" if stores else "wait::ld"
         message = (
             f"`{x.op.text}` {verb} columns {cells.first} to {cells.stop - 1} of tensor memory, which warp {warp} has "
             f"{'stored' if stores else 'loaded'} without tcgen05.{wait} behind"
         )
-        at = [Related(f"`{text}` by {warps_text(self.machine, row, warp, 1)}", place)]
+        place = None if op is None else op.place
+        at = [Related(f"`{text}` by {warps_text(self.machine, cells.row, warp, 1)}", place)]
         repair = f"Put tcgen05.{wait}.sync.aligned behind the {'store' if stores else 'load'}, before others are let on."
-        x.finding(_WAIT, message, lanes=lanes, related=at, repair=repair)
+        severity = "error" if bad else "portability"
+        x.finding(_WAIT, message, lanes=lanes, severity=severity, related=at, repair=repair)
 
-
-def _spans(found: Any, i: int, form: Any, split: int) -> list[Cells]:
-    """Return the cells that a warp's load or store touches."""
-    row, lane, column = int(found.rows[i]), int(found.lane[i]), int(found.column[i])
-    height = SHAPES[form.shape][0]
-    _, columns = fragment(form.shape, form.repetitions, 0, halves=form.halves)
-    width = int(columns.max()) + (2 if form.halves else 1)
-    starts = [column] if form.shape != "16x32bx2" else [column, column + split]
-    return [Cells(row, lane, lane + height, at, at + width, written=False) for at in starts]
-
-
-def _overlap(a: Cells, b: Cells) -> bool:
-    return a.row == b.row and a.low < b.high and b.low < a.high and a.first < b.stop and b.first < a.stop
+    def _done(self, x: Lanes, lanes: Mask, cells: Cells, warp: int, *, stores: bool) -> bool:
+        """Say whether the active lanes know that a warp's loads (stores) of cells are done."""
+        c, t = np.argwhere(lanes)[0].tolist()
+        who, order = (x.c0 + c, x.t0 + t), self.order
+        return order is not None and self.open.done(
+            (cells.row, warp), cells, lambda other: order.knows(*who, other), stores=stores
+        )
 
 
 def tensor_check(machine: Machine) -> TensorCheck:

@@ -165,6 +165,13 @@ class TensorOrder:
             repair = "Put tcgen05.fence::after_thread_sync behind the wait."
             x.finding(_FENCE, text, lanes=lanes, severity="portability", related=related, repair=repair)
 
+    def knows(self, row: int, thread: int, other: tuple[int, int]) -> int:
+        """Return the time up to which a thread knows what a warp `(row, warp)` has done; of its own warp it knows all."""
+        if other == (row, thread // 32):
+            return self.clocks.now
+        vector = self._known(row, thread, other[0])
+        return 0 if vector is None else int(vector[32 * other[1] : 32 * other[1] + 32].max())
+
     def _known(self, row: int, thread: int, other: int) -> NDArray[np.uint32] | None:
         """Return what a thread knows of the execution of a row."""
         slot = int(self.clocks.base[row, thread])

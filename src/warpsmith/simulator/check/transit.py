@@ -16,7 +16,7 @@ from warpsmith.base.findings import Related
 from warpsmith.simulator.check.clocks import KNOWN, Message
 from warpsmith.simulator.check.columns import ORDINAL
 from warpsmith.simulator.check.entries import STRENGTH, agents_of, entry, times_of
-from warpsmith.simulator.check.race_report import APART, KINDS, REPAIR, WIDEN, severity_of
+from warpsmith.simulator.check.race_report import APART, KINDS, REPAIR, TOGETHER, WIDEN, severity_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +59,8 @@ class Issuer(NamedTuple):
     threads: tuple[int, ...]
     proxied: bool = True
     """It goes through the asynchronous proxy."""
+    together: bool = False
+    """The warps of the threads, a warpgroup, issue it together."""
 
 
 class Mark(NamedTuple):
@@ -211,8 +213,13 @@ class Transit:
                 known |= self.races.morally_strong(rows, other_rows, some, strength)
             if not known.all():
                 apart = self.races.executed(rows, threads, some)
-                worst = ~known & ~apart if (~known & ~apart).any() else ~known
-                self._report(x, who, shadow, some[worst][0], verb, written=written, apart=bool(apart[worst][0]))
+                fenced = np.zeros(some.size, np.bool_)
+                if (plane := self.races.proxies.behind) is not None and written and who.proxied:
+                    fenced = apart & self.clocks.ordered(rows, threads, other_rows, columns, times, plane)
+                mates = self._fenced_by_mates(who, other_rows, columns, times) & ~apart
+                i = int(np.where(known, 3, 2 * mates + apart + fenced).argmin())
+                how = {"written": written, "apart": bool(apart[i]), "fenced": bool(fenced[i])}
+                self._report(x, who, shadow, some[i], verb, together=bool(mates[i]), **how)
             if not written or not who.proxied or not generic.any():
                 continue
             fenced = ~generic
@@ -227,8 +234,21 @@ class Transit:
             )
             self._say(x, who, "missing-proxy-fence", text, other, name)
 
+    def _fenced_by_mates(
+        self, who: Issuer, rows: NDArray[np.int64], columns: NDArray[np.int64], times: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Say which accesses are of a thread of the issuing warpgroup that has fenced them towards the asynchronous proxy."""
+        out = np.zeros(rows.size, np.bool_)
+        plane = self.races.proxies.of["shared"]
+        if not who.together or plane is None:
+            return out
+        for i in np.flatnonzero((rows == who.row) & (columns // 128 == who.threads[0] // 128)).tolist():
+            out[i] = self.clocks.fenced[plane - self.clocks.proxied, who.row, columns[i]] >= times[i]
+        return out
+
     def _report(
-        self, x: Lanes, who: Issuer, shadow: Shadow, item: np.uint64, verb: str, *, written: bool, apart: bool
+        self, x: Lanes, who: Issuer, shadow: Shadow, item: np.uint64, verb: str, *, written: bool, apart: bool, fenced: bool,
+        together: bool = False,
     ) -> None:  # fmt: skip
         other, name = self.races.party(int(item))
         asynchronous = int(agents_of(np.array([item]))[0]) % self.columns.count >= self.columns.threads
@@ -241,8 +261,9 @@ class Transit:
         else:
             kind = KINDS[shadow.space.name]
             did = "has written" if written else "has read"
-            text = f"`{x.op.text}` {verb} {name_of} memory, which {name} {did}{'' if apart else '; nothing orders the two'}"
-        severity = severity_of(name_of, overwrites=not written, apart=apart)
+            nothing = TOGETHER if together else "" if apart else "; nothing orders the two"
+            text = f"`{x.op.text}` {verb} {name_of} memory, which {name} {did}{nothing}"
+        severity = severity_of(name_of, overwrites=not written, apart=apart or together, fenced=fenced or together)
         self._say(x, who, kind, text + APART * apart, other, name, severity)
 
     def _say(

@@ -2,7 +2,8 @@
 
 A load reads when it is issued, and its registers may be used at once: hardware respects true register dependencies
 (9.7.18.6.4.5). What it reads stays claimed until the warp has executed `wait::ld`. A store takes its registers when it is
-issued and writes when the schedule says so, in the order of its warp.
+issued and writes when the schedule says so. Loads and stores of the same lanes, whatever their warps, follow each other:
+CUTLASS (example 77) hands maxima of rows from warp to warp without a wait. The check says that the manual asks for one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from warpsmith.simulator.check.tensor_memory import tensor_check
 from warpsmith.simulator.findings import warps_text
 from warpsmith.simulator.meanings.registry import machine, refuse, sync
 from warpsmith.simulator.outcome import DONE, Outcome, Wait
-from warpsmith.simulator.tensor_memory import COLUMNS, tensor_memory_of
+from warpsmith.simulator.tensor_memory import COLUMNS, tensor_memory_of, touched
 from warpsmith.simulator.tensor_shapes import SHAPES, fragment
 
 if TYPE_CHECKING:
@@ -167,6 +168,7 @@ def load(m: Match) -> Function | Refused:
         found = _find(x, tm, address, form, split)
         if found is None:
             return
+        _settle(tm, found, form, split)
         index = _index(tm, found, form, split)
         if x.machine.checking:
             tensor_check(x.machine).load(x, found, form, split)
@@ -183,6 +185,12 @@ def load(m: Match) -> Function | Refused:
             x.put(red, _spread(x, found, reduction.of(values)[None])[0])
 
     return run
+
+
+def _settle(tm: TensorMemory, found: Warps, form: Access, split: int) -> None:
+    """Let the stores before an access to the same cells take effect."""
+    for i in range(len(found.c)) if tm.stores else ():
+        tm.settle(int(found.rows[i]), touched(found, i, form, split))
 
 
 def _undefined(tm: TensorMemory, index: Index, form: Access) -> Any:
@@ -269,12 +277,13 @@ def store(m: Match) -> Function:
         flags = _undefined_source(x, len(items))
         index = _index(tm, found, form, split)
         active = x.warps(x.active())
+        _settle(tm, found, form, split)
         for i in range(len(found.c)):
             c, w = int(found.c[i]), int(found.w[i])
             bad = None if flags is None else flags[:, c, w].copy()
             piece = _Piece(tm, index[:, i], values[:, c, w].copy(), active[c, w].copy(), bad, form.halves)
             op = AsyncOperation("tcgen05.st", piece.complete, int(found.rows[i]), x.place)
-            op.queue = ("tcgen05.st", op.row, int(found.warps[i]))
+            op.queue, op.payload = ("tcgen05.st", op.row, int(found.warps[i])), touched(found, i, form, split)
             op.threads = warps_text(x.machine, op.row, int(found.warps[i]), 1)
             tm.stores.setdefault((op.row, int(found.warps[i])), []).append(op)
             x.issue(op)

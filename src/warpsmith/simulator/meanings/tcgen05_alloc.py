@@ -240,7 +240,8 @@ def _allocation(x: Lanes, tm: TensorMemory, row: int, warp: int, address: int, c
     if found.warp != warp:
         text = f"warp {warp} frees the columns at {found.base:#x}, which warp {found.warp} has allocated"
         at = [Related(f"allocated by {found.threads}", found.place)]
-        x.finding(_KIND, text, lanes=lanes, related=at, repair="Let one warp of the CTA allocate and free tensor memory.")
+        repair = "Let one warp of the CTA allocate and free tensor memory."
+        x.finding(_KIND, text, lanes=lanes, severity="portability", related=at, repair=repair)
     return found
 
 

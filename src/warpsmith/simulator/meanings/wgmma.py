@@ -215,7 +215,7 @@ def _follow(x: Lanes, c: int, t: int, product: Product) -> None:
     assert races is not None
     transit, groups, first = races.transit, units_of(x.machine).wgmma, product.first
     threads = tuple(range(first, first + 128, 32))
-    issuer = Issuer(_lanes(x, c, t), product.row, threads)
+    issuer = Issuer(_lanes(x, c, t), product.row, threads, together=True)
     marks = [transit.of_group("wgmma", groups, product.row, thread, warp=thread // 32) for thread in threads]
     for name, (bits, tile) in zip("BA", product.operands(), strict=False):
         at = items(x.machine, product.row, bits, tile)
