@@ -3,6 +3,7 @@
     python -m warpsmith.hardware.differential_capture build --arch sm_90a --cubins DIR      (needs ptxas)
     python -m warpsmith.hardware.differential_capture run --cubins DIR --out OUT            (needs the GPU)
     python -m warpsmith.hardware.differential_capture compare FILE                          (needs numpy)
+    python -m warpsmith.hardware.differential_capture others --first 10000 --cubins DIR     (as build: 10,000 that nobody has seen)
 
 `hardware/random_programs.py` makes the programs. `run` shows, for the first programs that differ, the first line whose result
 does, with its operands, if ptxas is there.
@@ -116,10 +117,11 @@ def _build_part(task: tuple[range, str]) -> tuple[list[RandomProgram], bytes]:
     return programs, compiled(module_text(programs, arch), arch)
 
 
-def build(arch: str, folder: Path) -> str:
-    """Make and compile the programs into `folder/differential.zip`."""
+def build(arch: str, folder: Path, first: int = 0) -> str:
+    """Make and compile the programs with numbers from `first` on into `folder/differential.zip`."""
     folder.mkdir(parents=True, exist_ok=True)
-    tasks = [(range(at, min(at + _PER_MODULE, PROGRAMS)), arch) for at in range(0, PROGRAMS, _PER_MODULE)]
+    end = first + PROGRAMS
+    tasks = [(range(at, min(at + _PER_MODULE, end)), arch) for at in range(first, end, _PER_MODULE)]
     with (
         multiprocessing.get_context("spawn").Pool(max(1, (os.cpu_count() or 2) // 2)) as pool,
         zipfile.ZipFile(folder / "differential.zip", "w", zipfile.ZIP_STORED) as z,
@@ -220,7 +222,12 @@ def differing(path: Path) -> Differing:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one of the commands; return the exit status."""
-    return CaptureCommand("differential_capture", __doc__, build=build, run=run, compare=compare).main(arguments)
+    command = CaptureCommand("differential_capture", __doc__, build=build, run=run, compare=compare)
+    p = command.add("others", "compile other programs for the GPU", lambda a: build(a.arch, a.cubins, a.first))
+    p.add_argument("--first", type=int, required=True, metavar="N", help="number of the first program, which is its seed")
+    p.add_argument("--arch", default="sm_90a")
+    p.add_argument("--cubins", type=Path, required=True)
+    return command.main(arguments)
 
 
 if __name__ == "__main__":
