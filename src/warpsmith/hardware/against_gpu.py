@@ -3,6 +3,10 @@
 ptxas compiles with `--fmad=false` unless told otherwise: the simulator computes `add` and `mul` unfused. What a GPU computes
 in another order or from its own state at every launch is no ground for a comparison, and is named: floating atomics and
 reductions, clocks and timers, the numbers of multiprocessors and warp slots, and work queues (atomics whose result is used).
+
+Where the outputs differ though nothing may, the kernel is compiled once more with `-O0`: if the GPU then computes what the
+simulator did, the difference is what ptxas makes of the text, and not the text's meaning. Kernels with wgmma or setmaxnreg,
+which `-O0` cannot compile as they are meant, are left out.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 
     from warpsmith.assembly.ptx import Module
     from warpsmith.assembly.ptx.tree import Function
+    from warpsmith.hardware.gpu_launch import GpuResult
     from warpsmith.simulator import SimulationResult
 
 __all__ = ["Comparison", "Difference", "compare_with_gpu", "excluded", "simulate"]
@@ -39,6 +44,11 @@ __all__ = ["Comparison", "Difference", "compare_with_gpu", "excluded", "simulate
 _CLOCKS = {"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
 _OWN_STATE = {"%smid", "%nsmid", "%warpid", "%nwarpid", "%gridid"}
 _FLOATS = (".f16", ".bf16", ".f32", ".f64")
+_WITHOUT_OPTIMISATION = {
+    True: "compiled with -O0 the GPU gives the simulator's bits: what differs is what ptxas makes of the kernel to optimise it",
+    False: "compiled with -O0 the GPU differs, too",
+}
+_NOT_FOR_O0 = ("wgmma", "setmaxnreg", "tcgen05")
 _ASSOCIATIVE = (".min", ".max", ".exch", ".cas")
 
 
@@ -78,6 +88,8 @@ class Comparison:
     """What in the kernel may rightly differ from launch to launch, with its place."""
     options: tuple[str, ...]
     """Options of ptxas."""
+    unoptimised: bool | None = None
+    """Whether every bit is equal when ptxas compiles with `-O0`; None where that was not tried."""
 
     @property
     def same(self) -> bool:
@@ -99,6 +111,8 @@ class Comparison:
             lines[0] += f"{self.arrays} arrays bit-identical"
         else:
             lines[0] += str(self.difference)
+        if self.unoptimised is not None:
+            lines.append(_WITHOUT_OPTIMISATION[self.unoptimised])
         if self.excluded:
             lines.append("not comparable bit for bit, since the kernel has:")
             lines += [f"  {text}" for text in self.excluded]
@@ -170,16 +184,39 @@ def compare_with_gpu(module: Any, ptxas: tuple[str, ...], options: dict[str, Any
     arch = arch_for_gpu(tree.arch)
     if arch != tree.arch and options.get("device") is None:
         options = options | {"device": device_for(arch)}
-    cubin = compile_ptx(print_module(tree), arch, ptxas, name=tree.name).cubin
-    gpu = launch_on_gpu(cubin, entry, shape, args, describe=described, variables=_variables(tree))
-    outputs = [a.copy() for a in arrays]
-    _restore(arrays, inputs)
+
+    def on_gpu(flags: tuple[str, ...]) -> tuple[GpuResult, list[Any]]:
+        """Leave the arrays as they were before the launch."""
+        cubin = compile_ptx(print_module(tree), arch, flags, name=tree.name).cubin
+        ran = launch_on_gpu(cubin, entry, shape, args, describe=described, variables=_variables(tree))
+        outputs = [a.copy() for a in arrays]
+        _restore(arrays, inputs)
+        return ran, outputs
+
+    gpu, outputs = on_gpu(ptxas)
     result = simulate_alone(tree, **options)
-    difference = _first_difference(entry, arrays, outputs, result.globals, gpu.globals)
-    if difference is not None and difference.array >= 0:
-        difference = replace(difference, writer=_writer(difference, tree, entry, options, arrays, inputs))
-    result.comparison = Comparison(gpu.device, len(arrays) + len(gpu.globals), difference, excluded(tree, entry.name), ptxas)
+    difference, unoptimised = _first_difference(arrays, outputs, result.globals, gpu.globals), None
+    may_differ = excluded(tree, entry.name)
+    if difference is not None:
+        computed = [a.copy() for a in arrays]
+        _restore(arrays, inputs)
+        if not may_differ and _compiles_unoptimised(tree, ptxas):
+            again, outputs = on_gpu((*ptxas, "-O0"))
+            unoptimised = _first_difference(computed, outputs, result.globals, again.globals) is None
+        if difference.array >= 0:
+            difference = replace(difference, writer=_writer(difference, tree, entry, options, arrays))
+        _restore(arrays, computed)
+    count = len(arrays) + len(gpu.globals)
+    result.comparison = Comparison(gpu.device, count, difference, may_differ, ptxas, unoptimised)
     return result
+
+
+def _compiles_unoptimised(tree: Module, ptxas: tuple[str, ...]) -> bool:
+    """Say whether `-O0` is another program, and one that means the same."""
+    if "-O0" in ptxas or "-g" in ptxas:
+        return False
+    opcodes = {i.mnemonic.partition(".")[0] for f in tree.functions() for i in _instructions(f.body or [])}
+    return opcodes.isdisjoint(_NOT_FOR_O0)
 
 
 def _placed(entry: Function, args: Sequence[Any]) -> list[tuple[Any, int]]:
@@ -219,7 +256,7 @@ def _shown(a: Any, i: int) -> str:
 
 
 def _first_difference(
-    entry: Function, arrays: list[Any], gpu: list[Any], ours_held: dict[str, Any], gpu_held: dict[str, Any]
+    arrays: list[Any], gpu: list[Any], ours_held: dict[str, Any], gpu_held: dict[str, Any]
 ) -> Difference | None:
     pairs = [(i, f"array {i}", ours, theirs) for i, (ours, theirs) in enumerate(zip(arrays, gpu, strict=True))]
     pairs += [(-1, f"variable `{n}`", ours_held[n], theirs) for n, theirs in gpu_held.items()]
@@ -235,12 +272,8 @@ def _first_difference(
     return None
 
 
-def _writer(
-    difference: Difference, tree: Module, entry: Function, options: dict[str, Any], arrays: list[Any], inputs: list[Any]
-) -> str:
-    """Run the launch once more with a watch on the element; the arrays hold afterwards what they held before."""
-    computed = [a.copy() for a in arrays]
-    _restore(arrays, inputs)
+def _writer(difference: Difference, tree: Module, entry: Function, options: dict[str, Any], arrays: list[Any]) -> str:
+    """Run the launch once more with a watch on the element."""
     ModuleVariables(tree, memory := GlobalMemory())  # they come first in the arena
     start = Arguments(entry, options.get("args", ()), memory).arrays[difference.array][1]
     array = arrays[difference.array]
@@ -248,5 +281,4 @@ def _writer(
     once: dict[str, Any] = {**options, "jobs": 1, "executor": None, "progress": None}
     with watching(start + byte) as watch:
         simulate_alone(LoadedModule(tree, ModuleVariables(tree, GlobalMemory())), **once)
-    _restore(arrays, computed)
     return "no instruction: it holds what it held before the launch" if watch.last is None else str(watch.last)

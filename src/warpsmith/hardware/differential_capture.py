@@ -3,10 +3,10 @@
     python -m warpsmith.hardware.differential_capture build --arch sm_90a --cubins DIR      (needs ptxas)
     python -m warpsmith.hardware.differential_capture run --cubins DIR --out OUT            (needs the GPU)
     python -m warpsmith.hardware.differential_capture compare FILE                          (needs numpy)
-    python -m warpsmith.hardware.differential_capture others --first 10000 --cubins DIR     (as build: 10,000 that nobody has seen)
+    python -m warpsmith.hardware.differential_capture others --first 10000 --cubins DIR     (as build: 10,000 others)
 
-`hardware/random_programs.py` makes the programs. `run` shows, for the first programs that differ, the first line whose result
-does, with its operands, if ptxas is there.
+`hardware/random_programs.py` makes the programs. Of those that differ `run` says how many do not with `ptxas -O0`, and of the
+first the first line whose result does, with its operands. Both need ptxas on the machine with the GPU.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import struct
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -181,22 +182,48 @@ def run(folder: Path, out: Path) -> str:
             pending.append(pool.apply_async(_compare_part, ((part, results),)))
         found = [d for p in pending for d in p.get()]
     DifferentialCapture(about(manifest["arch"], gpu), programs, np.stack(hashes), whole).write(out / "differential.capture")
-    lines = [f"{len(programs)} programs, {len(found)} differ"]
     known = {p.number: p for p in programs}
-    for k, (number, text) in enumerate(found):
-        lines += [text, *(_first_line(gpu, known[number], manifest["arch"]) if k < _EXPLAINED else ())]
+    lines = _explained(gpu, [known[number] for number, _ in found], [text for _, text in found], manifest["arch"])
+    lines.insert(0, f"{len(programs)} programs, {len(found)} differ{lines.pop(0) if found else ''}")
     (out / "differential.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return "\n".join(lines)
 
 
-def _first_line(gpu: Driver, program: RandomProgram, arch: str) -> list[str]:
-    """Compile the program with all registers stored after every line; name the first line that differs."""
-    try:
-        cubin = compile_ptx(module_text([program], arch, keep=True), arch, ["--fmad=false"]).cubin
-        theirs = _execute(gpu, cubin, [program], len(program.lines))[0].reshape(-1, SLOTS, THREADS)
-        ours = simulated(program, keep=True).reshape(-1, SLOTS, THREADS)
-    except WarpsmithError as error:
-        return [f"    {error}"]
+def _explained(gpu: Driver, programs: list[RandomProgram], texts: list[str], arch: str) -> list[str]:
+    """Return how many of the programs agree without optimisation; then each with its text, and where it begins to differ."""
+
+    def made(task: tuple[RandomProgram, bool]) -> bytes | WarpsmithError:
+        program, keep = task
+        options = ["--fmad=false", *([] if keep else ["-O0"])]
+        try:
+            return compile_ptx(module_text([program], arch, keep=keep), arch, options).cubin
+        except WarpsmithError as error:
+            return error
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        plain = list(pool.map(made, [(p, False) for p in programs]))
+        kept = list(pool.map(made, [(p, True) for p in programs[:_EXPLAINED]]))
+    lines, agree = [""], 0
+    for i, (program, text) in enumerate(zip(programs, texts, strict=True)):
+        try:
+            ours = simulated(program)
+        except WarpsmithError:
+            lines.append(text)
+            continue
+        same = isinstance(cubin := plain[i], bytes) and bool((_execute(gpu, cubin, [program])[0] == ours).all())
+        agree += same
+        lines += [f"{text}; with -O0: {'agrees' if same else cubin if isinstance(cubin, WarpsmithError) else 'differs'}"]
+        lines += _first_line(gpu, program, kept[i]) if i < _EXPLAINED else []
+    lines[0] = f", {agree} of them agree with ptxas -O0"
+    return lines
+
+
+def _first_line(gpu: Driver, program: RandomProgram, cubin: bytes | WarpsmithError) -> list[str]:
+    """Name the first line that differs in a cubin that stores all registers after every line."""
+    if isinstance(cubin, WarpsmithError):
+        return [f"    {cubin}"]
+    theirs = _execute(gpu, cubin, [program], len(program.lines))[0].reshape(-1, SLOTS, THREADS)
+    ours = simulated(program, keep=True).reshape(-1, SLOTS, THREADS)
     bad = np.argwhere(theirs != ours)
     if not bad.size:
         return ["    agrees when every line's results are stored: " + " ".join(program.lines)]

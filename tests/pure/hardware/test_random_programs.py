@@ -1,5 +1,7 @@
 """Random programs: the same every time, many forms, kept whole in a capture that finds what was changed."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -68,3 +70,25 @@ def test_a_file_that_is_none_is_refused(tmp_path):
     path.write_text("no")
     with pytest.raises(InputError, match=r"^.*x is not a capture of random programs: File is not a zip file$"):
         capture.DifferentialCapture.read(path)
+
+
+def test_what_differs_is_tried_without_optimisation(monkeypatch):
+    right, wrong, never = programs(3)
+    expected = {p.number: capture.simulated(p) for p in (right, wrong, never)}
+
+    def executed(gpu, cubin, some, stages=1):
+        (p,) = some
+        out = capture.simulated(p, keep=True) if stages > 1 else expected[p.number].copy()
+        if p is never or (p is wrong and stages > 1):
+            out[-SLOTS] ^= np.uint64(1)
+        return out[None]
+
+    monkeypatch.setattr(capture, "_execute", executed)
+    monkeypatch.setattr(capture, "compile_ptx", lambda *_: SimpleNamespace(cubin=b""))
+    said = capture._explained(None, [right, wrong, never], ["first", "second", "third"], "sm_90a")
+    assert said[0] == ", 2 of them agree with ptxas -O0"
+    assert [line for line in said[1:] if not line.startswith(" ")] == [
+        "first; with -O0: agrees", "second; with -O0: agrees", "third; with -O0: differs",
+    ]  # fmt: skip
+    last = len(wrong.lines) - 1
+    assert f"    line {last}, thread 0: {wrong.lines[last]}" in said

@@ -84,10 +84,30 @@ def test_the_first_difference_names_element_thread_and_instruction(driver: Recor
     assert str(result.comparison) == (
         "against NVIDIA H200 (sm_90), ptxas --fmad=false: array 1: 1 of 32 elements differ, first [5]: GPU 11.0 (0x41300000), "
         "simulator 10.0 (0x41200000)\n"
-        "  written on the simulator by `st.global.f32` at <string>:18, by thread (5, 0, 0) of CTA (0, 0, 0)"
+        "  written on the simulator by `st.global.f32` at <string>:18, by thread (5, 0, 0) of CTA (0, 0, 0)\n"
+        "compiled with -O0 the GPU differs, too"
     )
     assert result.comparison.failed
     np.testing.assert_array_equal(c, 2 * np.arange(32))
+
+
+def test_what_only_optimised_code_does_otherwise_is_said(driver: RecordingDriver) -> None:
+    launches = iter((scale(wrong=5), scale()))
+    driver.kernel = lambda *args: next(launches)(*args)
+    result, c = both()
+    assert str(result.comparison).splitlines()[2] == (
+        "compiled with -O0 the GPU gives the simulator's bits: what differs is what ptxas makes of the kernel to optimise it"
+    )
+    assert result.comparison.as_json()["unoptimised"] is True
+    assert result.comparison.failed
+    np.testing.assert_array_equal(c, 2 * np.arange(32))
+
+
+def test_code_of_warp_groups_is_not_compiled_again(driver: RecordingDriver) -> None:
+    driver.kernel = scale(wrong=5)
+    result, _ = both("setmaxnreg.dec.sync.aligned.u32 24;", "sm_90a")
+    assert result.comparison.unoptimised is None
+    assert len(str(result.comparison).splitlines()) == 2
 
 
 def test_an_element_that_nobody_writes_on_the_simulator(driver: RecordingDriver) -> None:
