@@ -3,6 +3,9 @@
 8-bit containers (kind::mxf8f6f4): a truncated fused dot product whose exponents include those of the scale factors.
 4-bit elements (kind::mxf4, mxf4nvf4): products of 16 neighbours add up without error; each such sum, times its two factors,
 is aligned by the exponents of the factors alone.
+
+For a sparse A the same is taken of what each row stores and the elements of B that it names: its 32 products (8-bit
+containers), or its sums of 16 products (4-bit elements). No source covers sparse products.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     F32 = NDArray[np.float32]
     F64 = NDArray[np.float64]
 
-__all__ = ["Scaled", "scaled_product"]
+__all__ = ["Scaled", "scaled_product", "sparse_scaled_product"]
 
 _GROUP = 16
 _CHUNK = 64
@@ -76,6 +79,26 @@ def scaled_product(machine: Machine, a: F32, b: F32, c: F32, sa: F64, sb: F64, t
             values, exponents = terms_of(a[w], b[w], sa[w], sb[w], types)
             out[w] = _sum(values, exponents, c[w], types)
         return out
+
+
+def sparse_scaled_product(
+    machine: Machine, a: F32, b: F32, c: F32, sa: F64, sb: F64, types: Scaled, kept: NDArray[np.intp]
+) -> F32:  # fmt: skip
+    """Return the product of a sparse A: `a[w, m, k / 2]` and those elements of `b[w, k, n]` that `kept` names, row by row.
+
+    The factors divide what is stored into as many equal runs as the whole: `sa[w, m, s]` and `sb[w, n, s]`.
+    """
+    terms = "sums of 16 stored products" if types.packed else "stored products"
+    machine.fidelity.note(
+        f"sparse block-scaled {types.a} tensor cores", "published model",
+        f"the model of dense products over the stored elements, {terms} as its terms: no source covers sparse ones",
+    )  # fmt: skip
+    rows = a.shape[0] * a.shape[1]
+    met = np.take_along_axis(b[:, None], kept[..., None], axis=-2).reshape(rows, -1, b.shape[-1])
+    each = np.repeat(sb, a.shape[1], axis=0)
+    single = (rows, 1, -1)
+    flat = scaled_product(machine, a.reshape(single), met, c.reshape(single), sa.reshape(single), each, types)
+    return flat.reshape(c.shape)
 
 
 def _fast(a: F32, b: F32, c: F32, sa: F64, sb: F64) -> F32:

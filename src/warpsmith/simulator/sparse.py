@@ -1,7 +1,7 @@
 """Sparse A operands: which columns the stored half stands for, from the metadata (PTX ISA 9.7.14.6.1 and 9.7.15.6.1).
 
 16- and 8-bit elements: two of every four, each named by an index of two bits. tf32: one of every two, named by a code of four
-bits (4: the first, 14: the second). 4-bit integers: two of every four pairs of neighbours, each named by an index of two bits.
+bits (4: the first, 14: the second). 4-bit elements: two of every four pairs of neighbours, each named by an index of two bits.
 
 The metadata of a row are `bits` bits, lowest first. Lanes of a quad hold those of rows g and g + 8, g = lane / 4. With 16 bits
 a row, the lane that the selector names holds both (row g low, row g + 8 high). With 32 bits the selector names two lanes:
@@ -36,11 +36,18 @@ class Sparsity:
     type_: str
     depth: int
     ordered: bool = False
+    packed: bool = False
+    """Whether elements of type e2m1 take 4 bits each, not a byte."""
+
+    @property
+    def width(self) -> int:
+        """Bits of a stored element."""
+        return 4 if self.packed else WIDTH[self.type_]
 
     @property
     def bits(self) -> int:
         """Bits of metadata for one row."""
-        return {"tf32": 2 * self.depth, "s4": self.depth // 2, "u4": self.depth // 2}.get(self.type_, self.depth)
+        return 2 * self.depth if self.type_ == "tf32" else self.depth // 2 if self.width == 4 else self.depth
 
     def columns(self, machine: Machine, e: NDArray[np.uint32], selector: int) -> NDArray[np.intp]:
         """Return the column of each stored element `[warp, 16, depth / 2]` from the metadata registers `e[warp, 32]`.
@@ -60,7 +67,7 @@ class Sparsity:
         if self.type_ == "tf32":
             return 2 * chunk + low // 2
         pairs = np.stack([low, high], axis=-1)
-        if WIDTH[self.type_] == 4:
+        if self.width == 4:
             named = 8 * chunk[:, None, None] + 2 * pairs[..., None] + np.arange(2)
         else:
             named = 4 * chunk[:, None] + pairs
@@ -82,7 +89,7 @@ class Sparsity:
         elif self.bits == 32:
             first, second = quads[:, :, 2 * selector], quads[:, :, 2 * selector + 1]
             rows = [first, second]
-            if WIDTH[self.type_] >= 16:
+            if self.width >= 16:
                 rows = [(first & low) | (second & low) << half, first >> half | (second >> half) << half]
         else:
             rows = [quads[:, :, 0] | quads[:, :, 2] << word, quads[:, :, 1] | quads[:, :, 3] << word]

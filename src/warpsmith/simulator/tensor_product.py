@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from warpsmith.base.arch import parse_arch
-from warpsmith.simulator.block_scaled import Scaled, scaled_product
+from warpsmith.simulator.block_scaled import Scaled, scaled_product, sparse_scaled_product
 from warpsmith.simulator.data_path import Part, parts_of
 from warpsmith.simulator.multiply import multiply
 from warpsmith.simulator.operand_tiles import Operand, from_bytes, read
 from warpsmith.simulator.scale_factors import byte_values
 from warpsmith.simulator.sparse import sparse_product
-from warpsmith.simulator.tensor_sparsity import metadata_columns, stored_columns
+from warpsmith.simulator.tensor_sparsity import codes_of, columns_of, meaningful, metadata_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -144,19 +144,14 @@ class Product:
         words = self.memory.words[where]
         c = self._accumulator(words) if self.accumulate else None
         a, b = -a if how.negate_a else a, -b if how.negate_b else b
+        kept_of = self._kept_of(machine, part)
+        third = None if c is None else c[None]
+        types = (how.d, how.a, how.b, how.d)
         if self.factors is not None:
-            d = self._scaled(machine, part, a, b, c)
-        elif self.metadata is not None:
-            column = self.metadata_column
-            words_of = self.memory.words[where[0], :, column : column + metadata_columns(how.a)]
-            third = None if c is None else c[None]
-            types = (how.d, how.a, how.b, how.d)
-            d = sparse_product(
-                machine, a[None], b.T[None], third, types, stored_columns(words_of, how.a)[None], saturate=how.saturate
-            )[0]
+            d = self._scaled(machine, part, a, b, c, kept_of)
+        elif kept_of is not None:
+            d = sparse_product(machine, a[None], b.T[None], third, types, kept_of[None], saturate=how.saturate)[0]
         else:
-            types = (how.d, how.a, how.b, how.d)
-            third = None if c is None else c[None]
             d = multiply(machine, a[None], b.T[None], third, types, saturate=how.saturate)[0]
         out = d.astype(np.float16).view(np.uint16).astype(np.uint32) if how.d == "f16" else d.view(np.uint32)
         undefined = None
@@ -173,6 +168,20 @@ class Product:
             if kept is not None:
                 undefined = np.where(kept[:, None], self.memory.undefined[where], undefined)
             self.memory.undefined[where] = undefined
+
+    def _kept_of(self, machine: Machine, part: Part) -> NDArray[np.intp] | None:
+        """Return the column of each stored element of a sparse A, from the metadata in the part's own lanes."""
+        if self.metadata is None:
+            return None
+        sm, column = self.memory.multiprocessor(self.rows[part.cta]), self.metadata_column
+        words = self.memory.words[sm, part.lanes, column : column + metadata_columns(self.how.a)]
+        codes = codes_of(words, self.how.a)
+        if not meaningful(codes, self.how.a):
+            machine.fidelity.note(
+                f"metadata of sparse {self.how.a} operands", "not modelled",
+                "metadata that the manual calls undefined were used; each stored element met the element of B they name",
+            )  # fmt: skip
+        return columns_of(codes, self.how.a, packed=self.how.packed)
 
     def _accumulator(self, words: NDArray[np.uint32]) -> NDArray[Any]:
         if self.how.d == "s32":
@@ -191,7 +200,8 @@ class Product:
     # --- block scaling ------------------------------------------------------------------------------------------------
 
     def _scaled(
-        self, machine: Machine, part: Part, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any] | None
+        self, machine: Machine, part: Part, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any] | None,
+        kept: NDArray[np.intp] | None,
     ) -> NDArray[np.float32]:  # fmt: skip
         """Multiply with scale factors: each warp's lanes of the data path have theirs in the same lanes (9.7.18.10.7)."""
         how = self.how
@@ -204,9 +214,11 @@ class Product:
             quarter = int(part.lanes[start]) // 32
             sa = self._factors(part, quarter, 0, base + start + np.arange(32))
             sb = self._factors(part, quarter, 1, np.arange(part.n1 - part.n0))
-            out[rows] = scaled_product(
-                machine, a[None, rows], np.ascontiguousarray(b.T)[None], third[None, rows], sa[None], sb[None], types
-            )[0]
+            operands = a[None, rows], np.ascontiguousarray(b.T)[None], third[None, rows], sa[None], sb[None], types
+            if kept is None:
+                out[rows] = scaled_product(machine, *operands)[0]
+            else:
+                out[rows] = sparse_scaled_product(machine, *operands, kept[None, rows])[0]
         return out
 
     def factor_columns(self, which: int, rows: int) -> list[tuple[int, int]]:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpsmith.simulator.block_scaled import Scaled, scaled_product
+from warpsmith.simulator.block_scaled import Scaled, scaled_product, sparse_scaled_product
 from warpsmith.simulator.fragments import accumulator, operand_a, operand_b
-from warpsmith.simulator.meanings.registry import refuse
 from warpsmith.simulator.operand_values import values
 from warpsmith.simulator.packing import elements, matrices, packed, registers, write_registers
 from warpsmith.simulator.scale_factors import factors
@@ -20,28 +19,26 @@ if TYPE_CHECKING:
 
     from warpsmith.assembly.ptx.isa import Match
     from warpsmith.simulator.lanes import Lanes
-    from warpsmith.simulator.machine import Machine
-    from warpsmith.simulator.meanings.registry import Function, Refused
+    from warpsmith.simulator.meanings.registry import Function
 
 __all__ = ["block_scaled"]
 
 
-def block_scaled(m: Match) -> Function | Refused:
+def block_scaled(m: Match) -> Function:
     """Compute D = (A · scale_A)(B · scale_B) + C for every warp; kind::mxf8f6f4 has bytes, the others e2m1 in 4 bits.
 
-    With `.sp`, A is stored by half and `e` says which half. One factor is for a whole row or column then (scale_vec::1X).
+    With `.sp`, A is stored by half and `e` says which half; there are as many factors as without, each for twice as many
+    elements of a row or column.
     """
     words = m.mnemonic.split(".")
     _, a_type, b_type, _, factor = words[-5:]
-    four_bits, sparse = "kind::mxf8f6f4" not in words, words[1].startswith("sp")
-    if four_bits and sparse:
-        return refuse("block scaling of sparse 4-bit elements is not modelled: how their sums are grouped has no source")
-    depth = 64 if four_bits or sparse else 32
+    four_bits, sparse = "kind::mxf8f6f4" not in words, "sp::ordered_metadata" in words
+    depth = (64 if four_bits else 32) * (2 if sparse else 1)
     given = re.search(r"scale_vec::(\d)X", m.mnemonic)
     count = int(given[1]) if given else 2 if four_bits else 1
     types = Scaled(a_type, b_type, factor, packed=four_bits)
     width, stored = 4 if four_bits else 8, depth // 2 if sparse else depth
-    sparsity = Sparsity(a_type, depth, ordered=True) if sparse else None
+    sparsity = Sparsity(a_type, depth, ordered=True, packed=four_bits) if sparse else None
     map_a, map_b, map_c = operand_a(16, stored, width), operand_b(depth, 8, width), accumulator(16, 8, 32)
 
     def run(x: Lanes, d: Any, a: Any, b: Any, c: Any, *rest: Any) -> None:
@@ -57,7 +54,7 @@ def block_scaled(m: Match) -> Function | Refused:
         else:
             e, selector = metadata
             kept = sparsity.columns(x.machine, registers(x, e)[0].reshape(-1, 32)[warps], int(selector))
-            product = _sparse(x.machine, left, right, third, of_a, of_b, types, kept)
+            product = sparse_scaled_product(x.machine, left, right, third, of_a, of_b, types, kept)
         write_registers(x, d, packed(product, map_c), warps)
 
     return run
@@ -72,19 +69,3 @@ def _factors(x: Lanes, held: Any, selector: Any, warps: NDArray[np.bool_], how: 
     """Return the factors of A or B; `how` is their count for a row, their type and the operand."""
     chosen = registers(x, selector).reshape(2, -1, 32)[:, warps]
     return factors(registers(x, held)[0].reshape(-1, 32)[warps], chosen, *how)
-
-
-def _sparse(
-    machine: Machine, a: Any, b: Any, c: Any, sa: NDArray[np.float64], sb: NDArray[np.float64], types: Scaled,
-    kept: NDArray[np.intp],
-) -> Any:  # fmt: skip
-    """Return the product of `a[w, m, k / 2]` and the elements of `b[w, k, n]` that the columns `kept` name, row by row."""
-    machine.fidelity.note(
-        f"sparse block-scaled {types.a} tensor cores", "published model",
-        "the model of dense products over the stored elements: no source covers sparse ones",
-    )  # fmt: skip
-    rows = a.shape[0] * a.shape[1]
-    met = np.take_along_axis(b[:, None], kept[..., None], axis=-2).reshape(rows, -1, b.shape[-1])
-    each = np.repeat(sb, a.shape[1], axis=0)
-    flat = scaled_product(machine, a.reshape(rows, 1, -1), met, c.reshape(rows, 1, -1), sa.reshape(rows, 1, 1), each, types)
-    return flat.reshape(c.shape)

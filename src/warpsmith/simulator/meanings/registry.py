@@ -124,9 +124,12 @@ def find(row: Row) -> Meaning | None:
 
 
 def build(match: Match) -> Built | Refused:
-    """Return the function of a matched mnemonic; `Refused` when there is none or its builder refuses it."""
+    """Return the function of a matched mnemonic; `Refused` when there is none or its builder refuses it.
+
+    A builder is given the modifiers in the manual's order, however they were written.
+    """
     meaning = find(match.row)
     if meaning is None:
         return Refused("it has no meaning in this simulator")
-    fn = meaning.builder(match)
+    fn = meaning.builder(match.canonical)
     return fn if isinstance(fn, Refused) else Built(meaning.kind, fn)

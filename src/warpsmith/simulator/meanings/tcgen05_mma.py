@@ -35,11 +35,6 @@ def _refused(words: list[str]) -> str:
     """Return why a form is not modelled; empty: it is."""
     if "ashift" in words:
         return "`.ashift` is not modelled: whether rows move to higher or to lower lanes is not said (9.7.18.10.10.1)"
-    if "sp" in words and ("ws" in words or "block_scale" in words):
-        return (
-            "sparse products of tcgen05 with .ws or block scaling are not modelled: where their metadata stand is left to "
-            "figures (9.7.18.10.9.4), and how their scaled sums are grouped has no source"
-        )
     if "kind::ti16" in words or any(w.startswith(("decompress::", "collector::b::")) for w in words):
         return "products of sm_107 are not modelled"
     return ""
@@ -103,12 +98,8 @@ def _check(p: Product) -> None:
     if how.sparse != (p.metadata is not None):
         says, is_ = ("sparse", "dense") if how.sparse else ("dense", "sparse")
         raise CapabilityError(f"simulator: the instruction descriptor of {form} says {says} (bit 2), and the product is {is_}")
-    selectors = 1 if WIDTH[how.a] == 8 else 2
-    if how.sparse and (how.m != 128 * len(p.rows) or how.selector >= selectors):
-        raise CapabilityError(
-            f"simulator: sparse products with M = {how.m} and sparsity selector {how.selector} are not modelled with {form}; "
-            f"use M = {128 * len(p.rows)} and selector 0{' or 1' if selectors == 2 else ''}"
-        )
+    if how.sparse:
+        _check_sparse(p, form)
     if how.kind.startswith("mx") and how.m not in (128, 256):
         raise CapabilityError(f"simulator: M = {how.m} is no shape of {form}; use 128 (256 for a pair)")
     if p.parts() is None:
@@ -116,17 +107,19 @@ def _check(p: Product) -> None:
             f"simulator: {form} has no layout for M = {how.m} at lane {p.d >> 16} of tensor memory; use M = "
             f"{'128 or 256' if len(p.rows) == 2 else '32, 64 or 128' if p.ws else '64 or 128'} at lane 0"
         )
-    if p.ws:
+    if p.ws and how.sparse:
+        fits, allowed = how.n in (64, 128), "64 or 128"
+    elif p.ws:
         fits, allowed = how.n in (64, 128, 256), "64, 128 or 256"
     elif how.kind == "i8":
         step = 32 if p.pair else 16
         fits = how.n % step == 0 or (how.n in (8, 24) and not p.pair)
-        allowed = f"a multiple of {step}"
+        allowed = f"a multiple of {step}, up to 256"
     else:
         step = 16 if p.pair else 8
-        fits, allowed = how.n % step == 0, f"a multiple of {step}"
+        fits, allowed = how.n % step == 0, f"a multiple of {step}, up to 256"
     if not fits or not 8 <= how.n <= 256:
-        raise CapabilityError(f"simulator: N = {how.n} is no shape of {form}; use {allowed}, up to 256")
+        raise CapabilityError(f"simulator: N = {how.n} is no shape of {form}; use {allowed}")
     if p.factors is not None:
         _check_factors(p, form)
     for matrix, mn_major in (("A", how.a_mn_major), ("B", how.b_mn_major)):
@@ -137,6 +130,24 @@ def _check(p: Product) -> None:
         raise CapabilityError(f"simulator: A in tensor memory with K = 96 is not modelled with {form}; put A in shared memory")
     if p.a_in_tensor_memory and how.a_mn_major:
         raise CapabilityError(f"simulator: A of {form} lies in tensor memory and cannot be transposed (bit 15)")
+
+
+def _check_sparse(p: Product, form: str) -> None:
+    """Raise `CapabilityError` for metadata whose place is left to figures, and no layout is published (9.7.18.10.9.4)."""
+    how = p.how
+    selectors = 1 if WIDTH[how.a] == 8 else 2
+    rows = (32, 64, 128) if p.ws else (128 * len(p.rows),)
+    if how.m not in rows or how.selector >= selectors:
+        raise CapabilityError(
+            f"simulator: sparse products with M = {how.m} and sparsity selector {how.selector} are not modelled with {form}; "
+            f"use M = {' or '.join(map(str, rows))} and selector 0{' or 1' if selectors == 2 else ''}"
+        )
+    lane, column = (p.metadata or 0) >> 16, (p.metadata or 0) & 0xFFFF
+    if lane or column % 2:
+        raise CapabilityError(
+            f"simulator: sparsity metadata of {form} at lane {lane} and column {column} of tensor memory are not modelled: "
+            "published layouts begin at lane 0 and an even column; put them there"
+        )
 
 
 def _check_factors(p: Product, form: str) -> None:

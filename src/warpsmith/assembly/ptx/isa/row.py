@@ -91,11 +91,12 @@ class Row:
 class Match:
     """A row together with the words of one mnemonic: `m["rnd"]`, `m["ftz"]`, `m.operands`, `m.needs`."""
 
-    __slots__ = ("_operands", "mnemonic", "ordered", "row", "values")
+    __slots__ = ("_operands", "_places", "mnemonic", "ordered", "row", "values")
 
-    def __init__(self, row: Row, mnemonic: str, values: dict[str, Value], ordered: bool) -> None:
+    def __init__(self, row: Row, mnemonic: str, values: dict[str, Value], ordered: bool, places: tuple[str, ...]) -> None:
         self.row = row
         self.mnemonic = mnemonic
+        self._places = places
         self.values: Mapping[str, Value] = MappingProxyType(values)
         """Choice or flag -> word, True/False, None."""
         self.ordered = ordered
@@ -104,6 +105,13 @@ class Match:
 
     def __getitem__(self, name: str) -> Value:
         return self.values[name]
+
+    @property
+    def canonical(self) -> Match:
+        """The same with its modifiers in the manual's order."""
+        if self.ordered:
+            return self
+        return Match(self.row, ".".join((self.row.opcode, *self._places)), dict(self.values), True, self._places)
 
     def get(self, name: str, default: Value = None) -> Value:
         """Return the word chosen for `name`; `default` when the row has no such choice or flag."""
@@ -154,7 +162,7 @@ def fit(row: Row, mnemonic: str, words: list[str], ordered: bool) -> Match | Non
             values[element.name] = word is not None
         elif element.kind == "choice":
             values[element.name] = word
-    return Match(row, mnemonic, values, ordered)
+    return Match(row, mnemonic, values, ordered, tuple(word for word in places if word is not None))
 
 
 def _in_order(elements: tuple[Element, ...], words: list[str], at: int, used: int, places: list[str | None]) -> bool:

@@ -30,6 +30,8 @@ def test_choices_and_flags():
 def test_any_order_is_accepted_and_equal_sets_keep_theirs():
     (m,) = TABLE.match("fma.f32.ftz.rm")
     assert (m["rnd"], m["ftz"], m.ordered) == ("rm", True, False)
+    assert (m.mnemonic, m.canonical.mnemonic, m.canonical.ordered) == ("fma.f32.ftz.rm", "fma.rm.ftz.f32", True)
+    assert m.canonical.values == m.values
     (m,) = TABLE.match("cvt.f32.u32")
     assert (m["dtype"], m["type"]) == ("f32", "u32")
 
