@@ -54,6 +54,12 @@ class CommitWatch:
         self.closed[window] |= filled & active
         filled[active] = False
 
+    def forget(self, x: Lanes) -> None:
+        """Note that the active lanes have waited for everything, committed or not."""
+        window = (slice(x.c0, x.c1), slice(x.t0, x.t1))
+        self.open[window] &= ~x.active()
+        self.closed[window] &= ~x.active()
+
     def wait(self, x: Lanes, kind: str) -> None:
         """Note that the active lanes wait for their groups; judge it."""
         window = (slice(x.c0, x.c1), slice(x.t0, x.t1))

@@ -91,7 +91,8 @@ class CopyGroups:
     def wait(self, x: Lanes, keep: int | None, *, read: bool = False) -> Outcome:
         """Let the active lanes wait for all but their latest `keep` groups, or (None) for every operation.
 
-        With `read` it is enough that the sources have been read. A warp waits as one.
+        None closes the open group as well (9.7.10.28.3.3). With `read` it is enough that the sources have been read. A warp
+        waits as one.
         """
         self.members = [m for m in self.members if m.left]
         if keep is not None:
@@ -99,6 +100,9 @@ class CopyGroups:
         c0, c1, t0, t1 = x.rect
         lanes = x.active()
         limit = None if keep is None else self.open[c0:c1, t0:t1] - keep
+        if keep is None:
+            self.open[c0:c1, t0:t1] += lanes
+            self.commits.forget(x)
         waiting: list[Held] = []
         for m in self.members:
             both = _common(m, x.rect)

@@ -75,6 +75,8 @@ class Clocks:
         """Time at which the CTA of a row began."""
         self.floor = np.zeros(rows, np.int64)
         """Time of the last barrier of all threads of a row: what threads did until then, every thread there knows."""
+        self.common: NDArray[np.uint64] = np.zeros((rows, columns), np.uint64)
+        """What every thread of a row has known since then of the row's columns."""
         self.fenced = np.zeros((max(planes - proxied, 0), rows, threads), np.uint32)
         """For each plane from `proxied` on: time up to which a thread has fenced its own accesses to that memory."""
         self._free: list[int] = []
@@ -86,6 +88,7 @@ class Clocks:
         self.known[row] = 0
         self.base[row] = row
         self.birth[row] = self.floor[row] = self.now
+        self.common[row] = 0
         self.fenced[:, row] = 0
         self.now += 1
 
@@ -218,6 +221,7 @@ class Clocks:
             own = vectors[:, self.proxied :, : self.threads]
             np.maximum(own, self.fenced[:, rows].swapaxes(0, 1), out=own)
         self.known[rows] = vectors
+        self.common[rows] = vectors[:, KNOWN]
         self.base[rows] = rows[:, None]
         self.floor[rows] = self.now
         self.now += 1

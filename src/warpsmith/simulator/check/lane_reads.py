@@ -67,7 +67,7 @@ class LaneReads:
         self.used = False
         """Some lane has read something."""
         self._full = full
-        """Called when there is no memory for more vectors: of some cells the last lane alone is known."""
+        """Called when there is no memory for more vectors (of some cells the last lane alone is known), or reads are lost."""
         self._count = 1
         self._vectors: Entries = np.zeros((self.width, 1), np.uint64)
         self._masks = np.zeros((self.width, 1), np.uint32)
@@ -97,7 +97,7 @@ class LaneReads:
             alone |= ~lanes
         return bool(alone.all())
 
-    def note_groups(self, reads: Entries, groups: ReadGroups, entries: Entries, bound: Any) -> None:
+    def note_groups(self, reads: Entries, groups: ReadGroups, entries: Entries, bound: Callable[[], Entries]) -> None:
         """Note the reads of groups of lanes, whose `entries` `[m]` name the lowest lane of each, as `note` does."""
         self.used = True
         if groups.settled == (self.version, self.changes):  # every place and slot has the mask it will have
@@ -107,7 +107,7 @@ class LaneReads:
             return
         self._follow(groups)
         if groups.lacking is not None:
-            self._take(reads, groups, entries, bound)
+            self._take(reads, groups, entries, bound())
         reads[groups.at] = entries
         if groups.which.size:
             chosen = groups.chosen
@@ -216,6 +216,11 @@ class LaneReads:
             self._vectors[:, which[which > 0]] = 0
             self._masks[:, which[which > 0]] = 0
             self.changes += 1
+
+    def lose(self, readers: int) -> None:
+        """Forget all reads: they are known of cells that turn out to be too large."""
+        self.forget(slice(None), readers)
+        self._full()
 
     def resize(self, cells: int, readers: int, times: int) -> None:
         """Follow a shadow whose cells were split into `times` each, and which has now so many."""

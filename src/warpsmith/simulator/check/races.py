@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from warpsmith.simulator.check.cells import smallest_access, smallest_write
 from warpsmith.simulator.check.clocks import EXECUTED, KNOWN, OBSERVED, Clocks
 from warpsmith.simulator.check.columns import ORDINAL
 from warpsmith.simulator.check.entries import AGENT, AGENTS, STRENGTH, TIME, agents_of, entry, times_of
 from warpsmith.simulator.check.lane_reads import LaneReads
+from warpsmith.simulator.check.loads import Loads
 from warpsmith.simulator.check.proxies import ProxyPlanes
 from warpsmith.simulator.check.race_report import Accesses, Pairs, equal_bytes, lanes_of, report, report_together
-from warpsmith.simulator.check.read_groups import GroupedLoads, grouped
-from warpsmith.simulator.check.shadow import Shadow, note_last_two
+from warpsmith.simulator.check.shadow import Shadow
 from warpsmith.simulator.check.sites import (
     Sites,
-    cell_size,
     columns_of,
     is_strong,
     is_strong_write,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from warpsmith.simulator.access import Located
     from warpsmith.simulator.check.entries import Entries
-    from warpsmith.simulator.check.read_groups import ReadGroups
     from warpsmith.simulator.check.sites import Site
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
@@ -50,10 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LATEST", "RaceWatch"]
 
+_TIME, _AGENT, _AGENTS = np.uint64(TIME), np.uint64(AGENT), np.uint64(AGENTS - 1)
 LATEST = ORDINAL - (1 << 18)
 """Time after which entries have no room for more."""
-_LEAST = np.array([1], np.uint64)
-"""The least entry that is one."""
 
 
 @final
@@ -70,7 +68,7 @@ class RaceWatch:
         self.sites = Sites()
         self.places = machine.threads // 32
         """Places for the reads of warps of a CTA in a cell of shared memory; fewer than warps where memory is short."""
-        cell, bytes_ = cell_size(program, "shared"), machine.shared.data.size * 8
+        cell, bytes_ = smallest_write(program), machine.shared.data.size * 8
         while self.places > 4 and not fits(bytes_ // cell * (self.places * machine.cluster_size + 2)):
             self.places = max(4, self.places // 2 // 4 * 4)
         if self.places < machine.threads // 32:
@@ -86,8 +84,8 @@ class RaceWatch:
             lanes = LaneReads(machine.threads, self.columns.count, self._lanes_lost, strong=False)
             self.shared.twin = Shadow(machine.shared, self.shared.readers, cell, lanes)
             self.strong = StrongWrites(self, self.shared.twin)
-        self.grouped = GroupedLoads()
-        cell = cell_size(program, "global")
+        self.loads = Loads(self)
+        cell = smallest_access(program, "global")
         self.global_: Shadow | None = None
         if fits(machine.global_.data.size // cell * 24):
             self.global_ = Shadow(machine.global_, 2, cell)
@@ -137,54 +135,8 @@ class RaceWatch:
         if self.shadow_of(at.space) is None:
             return
         before, x.mask = x.mask, at.mask
-        self.load(x, at.space, np.broadcast_to(at.index, x.shape), n)
+        self.loads.load(x, at.space, np.broadcast_to(at.index, x.shape), n)
         x.mask = before
-
-    def load(self, x: Lanes, space: Space, index: NDArray[np.int64], n: int, operations: list[Operation] | None = None) -> None:
-        """Note n-byte loads (at most 16) at flat indices `[…, C, T]`, of several `operations` `[k, C, T]`."""
-        shadow = self.shadow_of(space)
-        if shadow is None:
-            return
-        shadow.used = True
-        site = self.sites.of(x.op)
-        groups, again = None, False
-        watched = self.strong is not None and self.strong.used
-        if shadow is self.shared and not watched and n >= shadow.cell and self.places == self.machine.threads // 32:
-            groups, again = self.grouped.find(x, index, shadow.cell)
-        if groups is None or not self._load_groups(x, groups, site, operations):
-            self._load_lanes(x, Accesses(shadow, site, index, shadow.cells(index, n), "reads"), operations, group=again)
-        if site.strength and self.through_memory and self.machine.order is not None:
-            self.machine.order.loaded(x, space, index, x.active(), site)
-
-    def _load_lanes(self, x: Lanes, a: Accesses, operations: list[Operation] | None, *, group: bool) -> None:
-        """Judge and note loads lane by lane; with `group` their groups are kept for the next time."""
-        shadow, site, cells = a.shadow, a.site, a.cells
-        deep = (None,) * (cells.ndim - a.at.ndim)
-        written = shadow.writes.take(cells, mode="clip")
-        bound = self.bound(x)[(..., None, *deep)] if shadow is self.shared else _LEAST
-        if (suspicious := written >= bound).any():
-            self.judge(x, a, suspicious, written, operations=operations)
-        if self.strong is not None and shadow is self.shared:
-            self.strong.judge(x, a, None, operations=operations)
-        entries = entry(self.clocks.now, self.agents(x), site.strength, site.number)
-        if operations is not None:
-            entries = (entries.astype(np.int64) + self._numbers(site, operations)[:, None, None]).astype(np.uint64)
-        entries = entries[(..., *deep)]
-        if shadow.lanes is None:
-            note_last_two(shadow, cells, entries, self.columns.count)
-            return
-        at, mask = self.places_of(x, shadow, a.at, cells), None if x.mask is None else x.mask[(..., *deep)]
-        if not group and shadow.lanes.note(shadow.reads.reshape(-1), at, entries, mask, bound):
-            return
-        groups = grouped(x, at, shadow.readers, deep=bool(deep), strong=site.strength > 0)
-        if groups is not None:
-            self.grouped.keep(x, a.at, groups)
-            self._note_groups(x, groups, site, operations)
-            return
-        for i, op in enumerate(operations or ()):  # several read one place: one after the other
-            one = grouped(x, at[i], shadow.readers, deep=bool(deep), strong=site.strength > 0)
-            assert one is not None
-            self._note_groups(x, one, self.sites.of(op), None)
 
     def places_of(self, x: Lanes, shadow: Shadow, index: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the places of the threads' warps in cells of shared memory at flat indices, flat in `shadow.reads`."""
@@ -194,30 +146,6 @@ class RaceWatch:
             away = (np.arange(x.c0, x.c1)[:, None] - index // self.machine.shared.row) % size
             readers = readers + self.places * away[(..., *deep)]
         return cells * shadow.readers + readers
-
-    def _load_groups(self, x: Lanes, groups: ReadGroups, site: Site, operations: list[Operation] | None) -> bool:
-        """Note loads by groups of lanes, if none of them may race (else the lanes have to be judged)."""
-        shadow = self.shared
-        bound = self.bound(x)
-        low = int(bound[0]) if bound.size == 1 or (bound == bound[0]).all() else bound[groups.rows]
-        if (shadow.writes.take(groups.cells, mode="clip") >= low).any():
-            return False
-        self._note_groups(x, groups, site, operations, low)
-        return True
-
-    def _note_groups(
-        self, x: Lanes, groups: ReadGroups, site: Site, operations: list[Operation] | None, bound: Any = None
-    ) -> None:
-        entries = entry(self.clocks.now, groups.agents(self.columns.count, x), site.strength, site.number)
-        if operations is not None:
-            entries += self._numbers(site, operations).astype(np.uint64)[groups.numbers]
-        assert self.shared.lanes is not None
-        bound = self.bound(x)[groups.rows] if bound is None else bound
-        self.shared.lanes.note_groups(self.shared.reads.reshape(-1), groups, entries, bound)
-
-    def _numbers(self, site: Site, operations: list[Operation]) -> NDArray[np.int64]:
-        """Return how far the number of each operation's site is from that of the first."""
-        return np.array([self.sites.of(op).number - site.number for op in operations], np.int64)
 
     def store(self, x: Lanes, at: Located, n: int, values: NDArray[Any]) -> None:
         """Note n-byte stores (at most 16) that are about to happen."""
@@ -294,6 +222,11 @@ class RaceWatch:
     ) -> Mask | None:  # fmt: skip
         """Report the suspicious accesses that race; return the lanes whose store changes nothing (None: none)."""
         axis = accesses.at.ndim - 2
+        own = accesses.shadow is self.shared and self.machine.cluster_size == 1
+        rows = None if own else np.arange(x.c0, x.c1)[(..., None, *(None,) * (suspicious.ndim - axis - 2))]
+        suspicious = suspicious & self.untold(entries, rows)
+        if not suspicious.any():
+            return None
         where = np.nonzero(suspicious & x.active()[(..., *(None,) * (suspicious.ndim - axis - 2))])
         if where[0].size == 0:
             return None
@@ -341,6 +274,14 @@ class RaceWatch:
         plane = OBSERVED if strength else KNOWN
         known = self.clocks.ordered(pairs.rows, pairs.threads, other_rows, columns, times, plane)
         return ~known & ~self.morally_strong(pairs.rows, other_rows, pairs.entries, strength) if strength else ~known
+
+    def untold(self, entries: Entries, rows: NDArray[np.int64] | None) -> Mask:
+        """Say which entries not all threads of a row know by its last barrier; `rows` None: those of the entries themselves."""
+        agents = (entries >> _AGENT & _AGENTS).view(np.int64)
+        out = self.clocks.common.reshape(-1).take(agents, mode="clip") < entries >> _TIME
+        if rows is not None:
+            out |= (agents - rows * self.columns.count).view(np.uint64) >= np.uint64(self.columns.count)
+        return out
 
     def executed(self, rows: NDArray[np.int64], threads: NDArray[np.int64], entries: Entries) -> Mask:
         """Say which entries threads (row, number) come behind in execution, of those that they do not know of."""

@@ -1,8 +1,8 @@
 """Who touched each byte last: the shadow state of a space, exact to the byte.
 
-A space is cut into cells of one size, the smallest access met so far (16 bytes at first): accesses are aligned to their
-size, so that a cell is always touched as a whole and no byte is taken for its neighbour. When a smaller access comes, all
-cells are split.
+A space is cut into cells of one size (`check.cells`): accesses are aligned to their size, so that a cell is always written
+as a whole and no byte is taken for its neighbour. When a smaller access comes, all cells are split; but reads of a part of a
+cell of shared memory are noted as of the whole, for no write tells its bytes apart.
 
 Each cell has one entry (`check.entries`) for the last write, and `readers` entries for reads. In shared memory those are:
 the last read of each warp of the CTA, then of each warp of the cluster's other CTAs, then of asynchronous operations;
@@ -37,6 +37,8 @@ class Shadow:
         self.twin: Shadow | None = None
         """A shadow that is split with this one."""
         self.used = False
+        self._partly = False
+        """Lanes were noted as readers of cells of which they have read a part."""
         self._make(cell)
 
     def _make(self, cell: int) -> None:
@@ -45,9 +47,12 @@ class Shadow:
         self.writes: Entries = np.zeros(self.size >> self.shift, np.uint64)
         self.reads: Entries = np.zeros((self.size >> self.shift, self.readers), np.uint64)
 
-    def cells(self, index: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    def cells(self, index: NDArray[np.int64], n: int, *, reading: bool = False) -> NDArray[np.int64]:
         """Return the cells of n-byte accesses (at most 16) at flat indices: of the same shape, or `[…, cells of each]`."""
         if n < self.cell:
+            if reading and self.lanes is not None:
+                self._partly = True
+                return index >> self.shift
             self._split(n)
         if self.size != self.space.data.size:
             self._grow()
@@ -65,6 +70,11 @@ class Shadow:
         return slice(start >> self.shift, stop >> self.shift)
 
     def _split(self, cell: int) -> None:
+        if self._partly:  # a write smaller than all that were foreseen
+            assert self.lanes is not None
+            self.lanes.lose(self.readers)
+            self.reads[:] = 0
+            self._partly = False
         writes, reads, times = self.writes, self.reads, self.cell // cell
         self._make(cell)
         if self.used:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
 from warpsmith.simulator.check.columns import Columns
 from warpsmith.simulator.check.entries import SITES
-from warpsmith.simulator.program import Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Site",
     "Sites",
-    "cell_size",
     "columns_of",
     "executes_apart",
     "is_strong",
@@ -30,7 +27,6 @@ __all__ = [
 ]
 
 _SCOPES = {"cta": 1, "cluster": 2, "gpu": 3, "sys": 3, "gl": 3}
-_WIDTH = re.compile(r"(?:\.v([248]))?\.(?:[bsuf]|bf)(\d+)(?:x(2))?$")
 _ORDERED = {"acquire", "release", "acq_rel"}
 
 
@@ -111,34 +107,9 @@ def columns_of(threads: int, program: Program) -> Columns:
     return Columns(threads, {op.opcode for op in operations_of(program)}, release_stores(program))
 
 
-def cell_size(program: Program, space: str) -> int:
-    """Return the smallest access that instructions which may touch a space make, as far as their names tell; at most 16."""
-    out = 16
-    for op in operations_of(program):
-        words = op.text.split(".")
-        if op.opcode in ("ldmatrix", "stmatrix") and space == "shared":
-            out = min(out, 2 if "trans" in words else 4)
-        if op.opcode not in ("ld", "ldu", "st", "atom", "red"):
-            continue
-        spaces = {
-            w for w in (word.partition("::")[0] for word in words) if w in ("shared", "global", "local", "param", "const")
-        }
-        if spaces and space not in spaces:
-            continue
-        if (found := _WIDTH.search(op.text)) is not None:
-            together = 1 if _has_gaps(op) else int(found[1] or 1)
-            out = min(out, max(1, together * int(found[2]) * int(found[3] or 1) // 8))
-    return out
-
-
 def is_strong(operation: Operation) -> bool:
     """Say whether an instruction makes strong accesses to memory."""
     return operation.opcode in ("ld", "st", "atom", "red") and _strength(operation.text.split(".")) > 0
-
-
-def _has_gaps(op: Operation) -> bool:
-    """Say whether a store leaves out elements of its vector (`_`)."""
-    return op.opcode == "st" and any(isinstance(o, Vector) and None in o.items for o in op.operands)
 
 
 def is_strong_write(operation: Operation, space: str) -> bool:

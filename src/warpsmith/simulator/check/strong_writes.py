@@ -66,7 +66,7 @@ class StrongWrites:
         x.mask = before
         assert groups is not None
         entries = entry(races.clocks.now, groups.agents(races.columns.count, x), a.site.strength, a.site.number)
-        shadow.lanes.note_groups(reads, groups, entries, races.bound(x)[groups.rows])
+        shadow.lanes.note_groups(reads, groups, entries, lambda: races.bound(x)[groups.rows])
 
     def of(self, cells: Any) -> Entries:
         """Return the distinct entries of cells (an index) but 0."""

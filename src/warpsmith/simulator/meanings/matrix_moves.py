@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpsmith.base.errors import CapabilityError
+from warpsmith.simulator.access import quick
+from warpsmith.simulator.check.loads import Piece
 from warpsmith.simulator.meanings.mbarrier import space_of
 from warpsmith.simulator.meanings.registry import machine
+from warpsmith.simulator.operands import VectorDest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,21 +47,29 @@ def _per_lane(x: Lanes, rows: NDArray[np.int64], row: NDArray[np.intp], offset: 
     return x.threads_of(np.moveaxis(rows[row], 0, -1) + offset)
 
 
+_PIECES = {
+    False: [Piece(_ROW, 4 * _PAIR, 4)],
+    True: [Piece(2 * _PAIR, 2 * _ROW, 2), Piece(2 * _PAIR + 1, 2 * _ROW, 2)],
+}
+"""What each lane reads of a matrix of 16-bit elements; True: transposed."""
+
+
 @machine("ldmatrix")
 def ldmatrix(m: Match) -> Function:
     """Load 8x8 matrices of 16-bit elements; each lane gets two neighbours of a row (with .trans: of a column)."""
     if "m8n8" not in m.mnemonic:
         return _load_bytes(m)
     count, trans, space = int(str(m["num"])[1:]), bool(m.get("trans")), space_of(m)
+    pieces = _PIECES[trans]
 
     def run(x: Lanes, d: Any, address: NDArray[np.int64]) -> None:
+        dests = d if isinstance(d, list) else [d]
         matrices = _rows(x, np.broadcast_to(address, x.shape), count)
-        for i, dest in enumerate(d if isinstance(d, list) else [d]):
-            rows = matrices[i]
-            if trans:
-                parts = [x.load_items(space, _per_lane(x, rows, 2 * _PAIR + k, 2 * _ROW), 2) for k in (0, 1)]
-            else:
-                parts = [x.load_items(space, _per_lane(x, rows, _ROW, 4 * _PAIR), 4)]
+        if (words := _at_once(x, space, matrices, pieces)) is not None:
+            _put_all(x, dests, words)
+            return
+        for dest, rows in zip(dests, matrices, strict=True):
+            parts = [x.load_items(space, _per_lane(x, rows, p.rows, p.offsets), p.n) for p in pieces]
             word = np.ascontiguousarray(np.concatenate([p[0] for p in parts], axis=-1))
             x.put(dest, word.view(np.uint32)[..., 0])
             undefined = [p[1].any(-1) for p in parts if p[1] is not None]
@@ -66,6 +77,39 @@ def ldmatrix(m: Match) -> Function:
                 x.put_undefined(dest, np.logical_or.reduce(undefined))
 
     return run
+
+
+def _at_once(
+    x: Lanes, space: str | None, matrices: NDArray[np.int64], pieces: list[Piece]
+) -> NDArray[np.uint32] | None:  # fmt: skip
+    """Return registers `[matrix, C, T]` where all rows are good and none has flags; None where a closer look is due."""
+    if x.mask is not None:
+        return None
+    count, _, ctas, warps = matrices.shape
+    found = quick(x, space, matrices.transpose(0, 2, 3, 1).reshape(count, ctas, warps * 8), 16)
+    if found is None:
+        return None
+    where, start = found
+    index = start >> 4
+    if where.shadows[16].take(index, mode="clip").any():
+        return None
+    where.note_read(start, 16)
+    if x.machine.races is not None:
+        x.machine.races.loads.matrices(x, where, start, pieces)
+    items = where.views[16].take(index, mode="clip")
+    if len(pieces) == 1:
+        return items.view(np.uint32).reshape(count, *x.shape)
+    halves = items.view(np.uint16).reshape(count, ctas, warps, 4, 2, 8).transpose(0, 1, 2, 5, 3, 4)
+    return np.ascontiguousarray(halves).view(np.uint32).reshape(count, *x.shape)
+
+
+def _put_all(x: Lanes, dests: list[Any], words: NDArray[np.uint32]) -> None:
+    """Write registers `[n, C, T]` of all lanes."""
+    if isinstance(dests, VectorDest) and dests.array is not None and x.machine.registers.undefined is None:
+        np.copyto(dests.array, words.view(dests.array.dtype))
+        return
+    for dest, word in zip(dests, words, strict=True):
+        x.put(dest, word)
 
 
 def _load_bytes(m: Match) -> Function:

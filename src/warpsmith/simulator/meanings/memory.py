@@ -110,7 +110,7 @@ def _quickly(form: _Load, x: Lanes, addresses: Any, operations: list[Any] | None
     if where.shadows[total].take(index, mode="clip").any():
         return None
     if x.machine.races is not None:
-        x.machine.races.load(x, where, start, total, operations)
+        x.machine.races.loads.load(x, where, start, total, operations)
     if x.machine.traffic is not None:
         x.machine.traffic.access(x, where, start, total, x.mask, operations)
     return where.views[total].take(index, mode="clip")
