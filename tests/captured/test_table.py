@@ -14,7 +14,7 @@ from warpsmith.hardware import program_capture
 from warpsmith.hardware.__main__ import main
 from warpsmith.hardware.differences import FILE, Replay, differing_forms, digest, read_replays, write_replays
 from warpsmith.hardware.everything import KINDS
-from warpsmith.hardware.summary import lines, table
+from warpsmith.hardware.summary import Line, lines, table
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "captured" / "data"
@@ -35,6 +35,16 @@ def test_every_capture_was_replayed_whole():
 def test_every_form_that_differs_is_counted_in_a_line_of_the_table():
     counted = {f for line in lines(DATA) if line.differing for f in line.forms & line.differing}
     assert counted == {f for replay in read_replays(DATA).values() for f in replay.differing}
+
+
+def test_forms_that_came_later_have_their_own_date():
+    about = {"date": "2026-01-01", "added": {"2026-02-02": ["b", "c"], "2026-03-03": ["d"]}}
+    dates = {forms: Line("x", about, set(forms)).dates for forms in ("a", "b", "ab", "bc", "abd", "cd")}
+    assert dates == {
+        "a": "2026-01-01", "b": "2026-02-02", "ab": "2026-01-01, 2026-02-02", "bc": "2026-02-02",
+        "abd": "2026-01-01, 2026-02-02, 2026-03-03", "cd": "2026-02-02, 2026-03-03",
+    }  # fmt: skip
+    assert Line("x", {"date": "2026-01-01"}, {"a"}).dates == "2026-01-01"
 
 
 @pytest.fixture

@@ -100,6 +100,17 @@ class TensorMapFields:
         """Bits of an element in global memory."""
         return ELEMENTS[self.element].bits
 
+    @property
+    def slice_bytes(self) -> int:
+        """Bytes of a slice of channels of an interleaved tensor, 16 or 32; 0 of others."""
+        return 0 if self.interleave == "none" else int(self.interleave[:-1])
+
+    @property
+    def spatial(self) -> range:
+        """The dimensions of im2col that an offset and a corner belong to: behind the channels, or W first where interleaved."""
+        first = 0 if self.slice_bytes else 1
+        return range(first, first + self.rank - 2)
+
 
 def check(f: TensorMapFields, capability: int | None = None) -> None:
     """Raise `InputError` naming the first rule of the driver that the fields break, and what would satisfy it.
@@ -169,6 +180,11 @@ def _check_inner(f: TensorMapFields, count: int, what: str) -> None:
         if count != 128:
             raise InputError(f"tensor map: {f.element} needs {what} of 128 elements, not {count}")
         inner = 128
+    if inner % 16 and f.slice_bytes and f.mode == "tiled":
+        raise InputError(
+            f"tensor map: a box {count} slices wide; the driver takes multiples of {128 // f.bits} (16 bytes of elements), "
+            "of interleaved tensors too"
+        )
     if inner % 16:
         raise InputError(f"tensor map: {what} has {inner} bytes; it must be a multiple of 16")
     span = SPAN.get(f.swizzle, 0)
@@ -199,10 +215,10 @@ def _check_pixels(f: TensorMapFields) -> None:
     for corner in (*f.lower, *f.upper):
         if not -(1 << bits - 1) <= corner < 1 << bits - 1:
             raise InputError(f"tensor map: corner offset {corner} does not fit {bits} signed bits (rank {f.rank})")
-    for i, (low, high) in enumerate(zip(f.lower, f.upper, strict=True)):
-        if low > f.dims[1 + i] - 1 + high and f.interleave == "none":
+    for i, low, high in zip(f.spatial, f.lower, f.upper, strict=False):
+        if low > f.dims[i] - 1 + high:
             raise InputError(
-                f"tensor map: the pixel box is empty in dimension {i + 1}: it runs from {low} to {f.dims[1 + i] - 1 + high}"
+                f"tensor map: the pixel box is empty in dimension {i}: it runs from {low} to {f.dims[i] - 1 + high}"
             )
     if not 1 <= f.channels <= 256:
         raise InputError(f"tensor map: {f.channels} channels per pixel; 1 to 256 are possible")

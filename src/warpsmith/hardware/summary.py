@@ -39,6 +39,13 @@ class Line:
         """How many forms differ."""
         return "not replayed" if self.differing is None else f"{len(self.forms & self.differing):,}"
 
+    @property
+    def dates(self) -> str:
+        """When the forms were captured; `added` in `about` lists by date those that came to a capture later."""
+        added = {date: self.forms.intersection(names) for date, names in self.about.get("added", {}).items()}
+        first = [self.about.get("date", "")] if self.forms.difference(*added.values()) else []
+        return ", ".join([*first, *(date for date, forms in sorted(added.items()) if forms)])
+
 
 def _scalar(path: Path) -> Iterator[Line]:
     capture = Capture.read(path)
@@ -148,7 +155,7 @@ def table(folder: Path) -> str:
     """Return the table as Markdown."""
     head = ["| forms of | forms | results | architecture | date | device, driver | differ |", "|---|---|---|---|---|---|---|"]
     rows = [
-        f"| {x.family} | {len(x.forms):,} | {x.results:,} | {x.about.get('arch', '')} | {x.about.get('date', '')} "
+        f"| {x.family} | {len(x.forms):,} | {x.results:,} | {x.about.get('arch', '')} | {x.dates} "
         f"| {x.about.get('device', '')}, {x.about.get('driver', '')} | {x.differ} |"
         for x in lines(folder)
     ]

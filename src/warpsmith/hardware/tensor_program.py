@@ -69,11 +69,15 @@ def load_program(
     tail: str = "",
     sent: int | None = None,
     before: str = "",
+    told: bool = False,
 ) -> TensorProgram:
     """The `size` bytes where a box lies in shared memory, of which `sent` (None: all) arrive.
 
-    `copy` is the mnemonic, `tail` the operands behind the barrier, `before` what stands before the copy.
+    `copy` is the mnemonic, `tail` the operands behind the barrier, `before` what stands before the copy. With `told` a word
+    follows that is 1 where the barrier got the bytes it expected.
     """
+    end = f"selp.u32 %r8, 1, 0, %p2; @!%p1 st.global.b32 [%out+{size}], %r8;" if told else ""
+    total = size + 4 * told
     where = ", ".join(map(str, at))
     body = f""" .shared .align 1024 .b8 buf[{size}]; .shared .align 8 .b64 bar;
  mov.u32 %r1, buf; mov.u32 %r2, bar; mov.u64 %rd1, map; cvta.param.u64 %rd1, %rd1;
@@ -103,9 +107,9 @@ COPY:
  cvt.u64.u32 %rd2, %r4; add.u64 %rd3, %out, %rd2; st.global.b32 [%rd3], %r6; add.u32 %r3, %r3, 128;
  bra COPY;
 DONE:
-"""
+{end}"""
     parameters = ".param .align 64 .b8 map[128]"
-    return TensorProgram(f"load {name}", source(parameters, body), lambda: [np.zeros(size, np.uint8), tensor_map()])
+    return TensorProgram(f"load {name}", source(parameters, body), lambda: [np.zeros(total, np.uint8), tensor_map()])
 
 
 def store_program(

@@ -234,6 +234,25 @@ def _loads() -> Iterator[TensorProgram]:
         )
 
 
+def _corners() -> Iterator[TensorProgram]:
+    """Columns whose pixel box reaches beyond the far corner, or begins after the near one."""
+    for lower, upper, at, offsets in (
+        ((0, 0), (1, 1), (0, 0), (0, 0)), ((0, 0), (2, 1), (4, 5), (0, 0)), ((-1, -1), (1, 2), (-1, -1), (1, 2)),
+        ((1, 2), (1, 0), (2, 1), (0, 1)), ((2, 1), (2, 3), (3, 3), (0, 0)), ((0, -2), (3, -1), (1, 2), (2, 0)),
+    ):  # fmt: skip
+        pixels = {"lower": lower, "upper": upper, "channels": 8, "pixels": 90}
+        tail, start = f", {{{offsets[0]}, {offsets[1]}}}", [0, *at, 0]
+        name = f"im2col corners {lower} {upper} {offsets} {at}"
+        yield _load(name, random_map(np.float16, (3, 6, 5, 8), **pixels), start, 90 * 16, "im2col", tail)
+        stepped = {**pixels, "element_strides": (1, 2, 3, 1), "pixels": 40}
+        yield _load(f"{name} strided", random_map(np.float16, (5, 6, 5, 8), **stepped), start, 40 * 16, "im2col", tail)
+    for lower, upper in (((0,), (3,)), ((2,), (1,))):
+        made = random_map(np.uint16, (4, 7, 8), lower=lower, upper=upper, channels=8, pixels=35)
+        yield _load(f"im2col corners {lower} {upper}", made, [0, lower[0], 0], 35 * 16, "im2col", ", {1}")
+    made = random_map(np.uint16, (2, 3, 4, 5, 8), lower=(0, 1, -1), upper=(2, 1, 1), channels=8, pixels=200)
+    yield _load("im2col corners of three", made, [0, 0, 1, 1, 0], 200 * 16, "im2col", ", {1, 0, 2}")
+
+
 def _stores() -> Iterator[TensorProgram]:
     shape = {1: (64,), 2: (16, 32), 3: (4, 6, 32), 4: (3, 4, 5, 16), 5: (2, 3, 4, 5, 8)}
     for rank, dims in shape.items():
@@ -294,6 +313,6 @@ def _edges() -> Iterator[TensorProgram]:
 @cache
 def tensor_programs() -> list[TensorProgram]:
     """Return every program."""
-    first = [*_wgmmas(), *_mmas(), *_sparse(), *_loads(), *_stores(), *_edges(), *interleaved_programs()]
+    first = [*_wgmmas(), *_mmas(), *_sparse(), *_loads(), *_corners(), *_stores(), *_edges(), *interleaved_programs()]
     known = {word for p in first for word in re.findall(r"cp\.[\w.:]+", p.text)}
     return [*first, *spelled_programs(known)]

@@ -21,6 +21,7 @@ _ELEMENT_OF_DTYPE = {
     "uint64": "u64", "int64": "s64", "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16",
     "float8_e4m3fn": "u8", "float8_e5m2": "u8", "float8_e8m0fnu": "u8", "float4_e2m1fn": "u8",
 }  # fmt: skip
+_SLICES = {"16B": 16, "32B": 32}
 
 
 @final
@@ -30,6 +31,14 @@ class TensorMap:
     `box`, `element_strides`, `lower` and `upper` follow the order of `array.shape` (outermost first); a kernel's
     coordinates run the other way, innermost first. Of elements of four or six bits the array holds the packed bytes, and
     `box` counts elements. Raise `InputError` where the driver would refuse.
+
+    With `interleave` the last dimension of the array is a slice of channels of 16 or 32 bytes and none of the map: images,
+    slices, (depth,) (height,) width, slice. Coordinates count slices, and a copy takes one slice of each pixel, whatever
+    `box` has in the second place and `channels` says.
+
+    >>> b = np.zeros((2, 8, 20, 30, 8), np.float16)  # NC/8HWC8
+    >>> TensorMap(b, box=(1, 8, 4, 16), interleave="16B").fields(address=0x1000).dims
+    (30, 20, 8, 2)
 
     >>> a = np.zeros((128, 256), np.float16)
     >>> TensorMap(a, box=(64, 64), swizzle="128B").fields(address=0x1000).dims
@@ -70,12 +79,13 @@ class TensorMap:
             raise InputError(f"tensor map: no element type for dtype {a.dtype}; give element=, one of {', '.join(ELEMENTS)}")
         if a.ndim and a.strides[-1] != a.itemsize and a.shape[-1] > 1:
             raise InputError("tensor map: the last dimension of the array must be contiguous")
+        dims, strides = (_dims(a, name), a.strides[:-1]) if interleave not in _SLICES else _sliced(a, interleave)
         self.options: dict[str, Any] = {
             "element": name,
-            "dims": _dims(a, name),
-            "strides": tuple(reversed(a.strides[:-1])),
+            "dims": dims,
+            "strides": tuple(reversed(strides)),
             "box": tuple(map(int, reversed(box))),
-            "element_strides": tuple(reversed(element_strides)) or (1,) * a.ndim,
+            "element_strides": tuple(reversed(element_strides)) or (1,) * len(dims),
             "interleave": interleave, "swizzle": swizzle, "l2": l2, "nan_fill": fill == "nan",
             "mode": mode or ("im2col" if channels else "tiled"),
             "lower": tuple(reversed(lower)), "upper": tuple(reversed(upper)), "channels": channels, "pixels": pixels,
@@ -99,6 +109,17 @@ def _dims(a: Any, element: str) -> tuple[int, ...]:
     if known is None or known.bits >= 8 or not a.ndim:
         return tuple(reversed(a.shape))
     return (a.shape[-1] * a.itemsize * 8 // known.bits, *reversed(a.shape[:-1]))
+
+
+def _sliced(a: Any, interleave: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the dimensions of an interleaved tensor, W first, and the byte strides of all but W, outermost first."""
+    size = _SLICES[interleave]
+    if a.ndim < 2 or a.shape[-1] * a.itemsize != size or (a.strides[-2] != size and a.shape[-2] > 1):
+        raise InputError(
+            f"tensor map: with interleave {interleave} the last dimension of the array is a slice of {size} bytes, "
+            f"{size // a.itemsize} of {a.dtype}, and slices lie behind each other; this array has shape {a.shape}"
+        )
+    return tuple(reversed(a.shape[:-1])), a.strides[:-2]
 
 
 @lru_cache(maxsize=256)

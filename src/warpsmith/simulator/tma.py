@@ -4,6 +4,10 @@ A copy is a list of rows of `inner` consecutive bytes of global memory (the inne
 pixel). In shared memory the rows follow each other, dense or, where they are narrower than the swizzle, as far apart as it is
 wide; then 16-byte pieces trade places by absolute address. Bytes between narrow rows stay as they were (seen on an H200).
 
+Of an interleaved tensor (5.5.6: W, H, D, slices of 16 or 32 bytes of channels, images) a row is a slice of one pixel. As an
+H200 has it, a copy takes one slice of each pixel, whatever the box or the map says of channels, and rows lie dense under
+every swizzle. Coordinates and extents count W in pixels and channels in slices.
+
 Elements of b4x16_p64 and b6x16_p32 come in groups of sixteen: 8 or 12 bytes in global memory, and in shared memory 16, the
 rest of which a load leaves undefined (5.5.1.1). Stores with the type code of b6x16_p32 mean b6p2x16: 16 bytes of shared memory,
 whose low six bits are packed into 12. Barriers count the bytes in global memory ("amount of data copied").
@@ -11,6 +15,7 @@ whose low six bits are packed into 12. Barriers count the bytes in global memory
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -58,15 +63,13 @@ _GROUP = {"b4x16_p64": 8, "b6x16_p32": 12}
 
 
 def modelled(f: TensorMapFields) -> None:
-    """Raise `CapabilityError` for tensor maps whose copies are not modelled.
-
-    Of interleaved tensors an H200 shows that the innermost coordinate, extent and box count slices of 16 or 32 bytes (not
-    elements), each at that multiple of the tensor's address; where rows of slices come in shared memory is not known yet.
-    """
-    if f.interleave != "none":
-        raise CapabilityError(f"simulator: tensor copies with interleave {f.interleave} are not modelled")
+    """Raise `CapabilityError` for tensor maps whose copies are not modelled."""
     if f.swizzle == FLIP_8B:
         raise CapabilityError(f"simulator: tensor copies with swizzle {f.swizzle} are not modelled")
+    if f.slice_bytes and (f.rank < 3 or f.element in _GROUP):  # no driver makes such a map, tensormap.replace may
+        raise CapabilityError(
+            f"simulator: tensor copies with interleave {f.interleave} of {f.element} at rank {f.rank} are not modelled"
+        )
 
 
 def _count(f: TensorMapFields) -> int:
@@ -75,7 +78,7 @@ def _count(f: TensorMapFields) -> int:
 
 def row_bytes(f: TensorMapFields) -> int:
     """Return the bytes of one row in global memory."""
-    return _count(f) * f.bits // 8
+    return f.slice_bytes or _count(f) * f.bits // 8
 
 
 def inner_bytes(f: TensorMapFields) -> int:
@@ -103,35 +106,58 @@ def packed(f: TensorMapFields, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def extent(f: TensorMapFields) -> int:
     """Return the bytes from the tensor's address to the end of its last element."""
-    return f.dims[0] * f.bits // 8 + sum((d - 1) * s for d, s in zip(f.dims[1:], f.strides, strict=True))
+    row = f.dims[0] * (8 * f.slice_bytes or f.bits) // 8
+    return row + sum((d - 1) * s for d, s in zip(f.dims[1:], f.strides, strict=True))
 
 
-def _counts(f: TensorMapFields) -> tuple[int, ...]:
-    return tuple(-(-b // s) for b, s in zip(f.box[1:], f.element_strides[1:], strict=True))
+class _Axis(NamedTuple):
+    """A dimension along which a box has several rows."""
+
+    extent: int
+    box: int
+    step: int
+    stride: int
+
+    @property
+    def rows(self) -> int:
+        """Rows that a box takes along it."""
+        return -(-self.box // self.step)
+
+
+def _axes_of(f: TensorMapFields) -> list[_Axis]:
+    """Return the axes of a box, that whose rows follow each other in shared memory first."""
+    axes = [_Axis(*a) for a in zip(f.dims[1:], f.box[1:], f.element_strides[1:], f.strides, strict=True)]
+    if not f.slice_bytes:
+        return axes
+    axes[-2] = axes[-2]._replace(box=1, step=1)
+    return [_Axis(f.dims[0], f.box[0], f.element_strides[0], f.slice_bytes), *axes]
 
 
 @lru_cache(maxsize=64)
-def _lattice(f: TensorMapFields) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...]]:
-    """Return the offset of each row of the box, and its index in each outer dimension; dimension 1 runs fastest."""
-    counts = _counts(f)
-    grids = np.meshgrid(*(np.arange(n, dtype=np.int64) for n in reversed(counts)), indexing="ij")
-    indices = tuple(g.reshape(-1) * s for g, s in zip(reversed(grids), f.element_strides[1:], strict=True))
-    offsets = np.zeros(int(np.prod(counts, dtype=np.int64)), np.int64)
-    for index, stride in zip(indices, f.strides, strict=True):
-        offsets += index * stride
-    return offsets, indices
+def _lattice(f: TensorMapFields) -> tuple[list[_Axis], NDArray[np.int64], tuple[NDArray[np.int64], ...]]:
+    """Return the axes of the box, the offset of each of its rows, and their index along each axis; the first runs fastest."""
+    axes = _axes_of(f)
+    grids = np.meshgrid(*(np.arange(a.rows, dtype=np.int64) for a in reversed(axes)), indexing="ij")
+    indices = tuple(g.reshape(-1) * a.step for g, a in zip(reversed(grids), axes, strict=True))
+    offsets = np.zeros(math.prod(a.rows for a in axes), np.int64)
+    for index, axis in zip(indices, axes, strict=True):
+        offsets += index * axis.stride
+    return axes, offsets, indices
 
 
 def rows_tiled(f: TensorMapFields, coordinates: list[int]) -> Rows:
     """Return the rows of the box at `coordinates` (innermost first)."""
-    lattice, indices = _lattice(f)
-    offsets = lattice + _start(f, coordinates)
+    axes, lattice, indices = _lattice(f)
+    outer = coordinates[f.rank - len(axes) :]
+    offsets = lattice + sum(c * a.stride for c, a in zip(outer, axes, strict=True))
     valid: NDArray[np.bool_] | None = None
-    for c, dim, box, index in zip(coordinates[1:], f.dims[1:], f.box[1:], indices, strict=True):
-        if c < 0 or c + box > dim:
-            ok = (index + c >= 0) & (index + c < dim)
+    for c, axis, index in zip(outer, axes, indices, strict=True):
+        if c < 0 or c + axis.box > axis.extent:
+            ok = (index + c >= 0) & (index + c < axis.extent)
             valid = ok if valid is None else valid & ok
-    return Rows(offsets, valid, *_inside(f, coordinates[0], f.box[0]))
+    if f.slice_bytes:
+        return Rows(offsets, valid, 0, f.slice_bytes)
+    return Rows(offsets + coordinates[0] * f.bits // 8, valid, *_inside(f, coordinates[0], f.box[0]))
 
 
 def rows_gather(f: TensorMapFields, coordinates: list[int]) -> Rows:
@@ -147,17 +173,23 @@ def rows_im2col(f: TensorMapFields, coordinates: list[int], offsets: list[int]) 
 
     `offsets` (W first) are added to each position; only then a pixel may lie outside the tensor.
     """
-    spatial = len(f.dims) - 2
-    position = list(coordinates[1:])
-    high = [f.dims[1 + i] - 1 + f.upper[i] for i in range(spatial)]
-    shift = [*offsets, *[0] * spatial][:spatial]
+    places = [*f.spatial, f.rank - 1]
+    strides = (f.slice_bytes, *f.strides)
+    high = [f.dims[i] - 1 + upper for i, upper in zip(f.spatial, f.upper, strict=True)]
+    steps = [f.element_strides[i] for i in f.spatial]
+    shift = [*offsets, *[0] * (f.rank - 1)][: f.rank - 1]
+    position = [coordinates[i] for i in places]
     out = np.zeros(f.pixels, np.int64)
     valid = np.ones(f.pixels, np.bool_)
     for i in range(f.pixels):
-        where = [p + s for p, s in zip(position, [*shift, 0], strict=True)]
-        valid[i] = all(0 <= w < d for w, d in zip(where, f.dims[1:], strict=True))
-        out[i] = sum(w * s for w, s in zip(where, f.strides, strict=True))
-        _advance(position, f.lower, high, f.element_strides[1 : 1 + spatial])
+        where = [p + s for p, s in zip(position, shift, strict=True)]
+        valid[i] = all(0 <= w < f.dims[at] for w, at in zip(where, places, strict=True))
+        out[i] = sum(w * strides[at] for w, at in zip(where, places, strict=True))
+        _advance(position, f.lower, high, steps)
+    if f.slice_bytes:
+        out += coordinates[-2] * f.strides[-2]
+        valid &= 0 <= coordinates[-2] < f.dims[-2]
+        return Rows(out, None if valid.all() else valid, 0, f.slice_bytes)
     out += coordinates[0] * f.bits // 8
     return Rows(out, None if valid.all() else valid, *_inside(f, coordinates[0], f.channels))
 
@@ -193,7 +225,7 @@ def rows_im2col_w(f: TensorMapFields, coordinates: list[int], halo: int, offset:
     return Rows(out, None if valid.all() else valid, *_inside(f, coordinates[0], f.channels))
 
 
-def _advance(position: list[int], low: tuple[int, ...], high: list[int], steps: tuple[int, ...]) -> None:
+def _advance(position: list[int], low: tuple[int, ...], high: list[int], steps: list[int]) -> None:
     """Step to the next pixel of the box, in place."""
     for i, step in enumerate(steps):
         position[i] += step
@@ -203,10 +235,6 @@ def _advance(position: list[int], low: tuple[int, ...], high: list[int], steps: 
     position[-1] += 1
 
 
-def _start(f: TensorMapFields, coordinates: list[int]) -> int:
-    return coordinates[0] * f.bits // 8 + sum(c * s for c, s in zip(coordinates[1:], f.strides, strict=True))
-
-
 def _inside(f: TensorMapFields, column: int, count: int) -> tuple[int, int]:
     first = min(max(-column, 0), count) * f.bits // 8
     last = max(min(f.dims[0] - column, count), 0) * f.bits // 8
@@ -214,21 +242,25 @@ def _inside(f: TensorMapFields, column: int, count: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def _piece_offsets(mode: str, phase: int, count: int, inner: int) -> NDArray[np.int64]:
-    pitch = max(inner, MODES[mode].span)
+def _piece_offsets(mode: str, phase: int, count: int, inner: int, pitch: int) -> NDArray[np.int64]:
     at = (np.arange(count, dtype=np.int64)[:, None] * pitch + np.arange(0, inner, 16) + phase).reshape(-1)
     return (swizzle(mode, at) - phase) >> 4
 
 
 def pieces(f: TensorMapFields, address: int, count: int) -> NDArray[np.int64]:
     """Return where each 16-byte piece of a box of `count` rows at `address` lies, in pieces from `address` on."""
-    return _piece_offsets(f.swizzle, address % MODES[f.swizzle].period, count, inner_bytes(f))
+    return _piece_offsets(f.swizzle, address % MODES[f.swizzle].period, count, inner_bytes(f), _pitch(f))
+
+
+def _pitch(f: TensorMapFields) -> int:
+    """Return the bytes from a row to the next in shared memory."""
+    return f.slice_bytes or max(inner_bytes(f), MODES[f.swizzle].span)
 
 
 def box_bytes(f: TensorMapFields, address: int, count: int) -> int:
     """Return the bytes of shared memory from `address` to the end of the last piece of a box of `count` rows."""
     inner = inner_bytes(f)
-    return count * inner if inner >= MODES[f.swizzle].span else 16 * (int(pieces(f, address, count).max()) + 1)
+    return count * inner if inner == _pitch(f) else 16 * (int(pieces(f, address, count).max()) + 1)
 
 
 def fill_pattern(f: TensorMapFields) -> NDArray[np.uint8]:

@@ -109,7 +109,7 @@ def _starts_on_sixteen(x: Lanes, lane: Lane, f: TensorMapFields, column: int) ->
             repair="Start boxes at multiples of 128 elements.",
         )
         return False
-    if column * f.bits % 128 == 0:
+    if f.slice_bytes or column * f.bits % 128 == 0:
         return True
     x.finding(
         "out-of-bounds",

@@ -1,4 +1,4 @@
-"""Tensor copies of packed elements and interleaved tensors, along W without offsets, to many CTAs; what stores must keep to."""
+"""Tensor copies of packed elements, along W without offsets, to many CTAs; what stores must keep to."""
 
 from __future__ import annotations
 
@@ -82,21 +82,8 @@ def test_maps_of_packed_elements_are_checked(options: dict[str, Any], message: s
         TensorMap(np.ones((8, 64), np.uint8), **{"box": (4, 128), "element": "b4x16_p64", **options})
 
 
-# --- interleave (5.5.6) -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("interleave", ["16B", "32B"])
-def test_interleaved_tensors_are_refused(run: Any, interleave: str) -> None:
-    """Their innermost coordinate counts slices, on an H200; the order of the slices is not known."""
-    a = np.zeros((4, 6, 16), np.float16)
-    tensor_map = TensorMap(a, box=(1, 1, 16), interleave=interleave)
-    message = f"^<string>:17: simulator: tensor copies with interleave {interleave} are not modelled$"
-    with pytest.raises(CapabilityError, match=message):
-        run(loading(3, [0, 0, 0], 256), np.zeros(256, np.uint8), tensor_map, parameters=MAP)
-
-
 def test_im2col_w_has_no_interleave(run: Any) -> None:
-    a = np.zeros((2, 4, 9, 16), np.float16)
+    a = np.zeros((2, 3, 4, 9, 16), np.float16)
     options = {"channels": 16, "pixels": 8, "mode": "im2col_w", "lower": (0,), "upper": (0,)}
     tensor_map = TensorMap(a, interleave="32B", swizzle="32B", **options)
     body = loading(4, [0, 0, 0, 0], 256, "im2col::w", ", {0, 0}")

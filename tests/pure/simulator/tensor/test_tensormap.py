@@ -71,7 +71,7 @@ def test_a_view_keeps_its_strides() -> None:
         ),
         (np.zeros((4, 16), np.int32), {"fill": "nan"}, r"^tensor map: NaN fill needs a floating-point element type, not s32$"),
         (
-            np.zeros((4, 16), np.int32),
+            np.zeros((4, 16, 4), np.int32),
             {"interleave": "16B"},
             r"^tensor map: interleave 16B needs rank 3 or more, this is rank 2$",
         ),
