@@ -76,8 +76,8 @@ def mma(m: Match) -> Function | Refused:
     return run
 
 
-def ctas(x: Lanes, lane: Lane, pair: bool) -> tuple[int, ...]:
-    """Return the row of the CTA, or those of the even and the odd one of its pair."""
+def ctas(x: Lanes, lane: Lane, pair: bool, *, reads: bool = True) -> tuple[int, ...]:
+    """Return the row of the CTA, or those of the even and the odd one of its pair; `reads`: their shared memory is read."""
     if not pair:
         return (lane.row,)
     peer = tensor_memory_of(x.machine).peer(lane.row)
@@ -86,7 +86,7 @@ def ctas(x: Lanes, lane: Lane, pair: bool) -> tuple[int, ...]:
             f"simulator: `{x.op.text}` needs a pair of CTAs, and the cluster has {x.machine.cluster_size}; "
             "launch clusters of an even number of CTAs"
         )
-    if x.machine.peers is not None:
+    if reads and x.machine.peers is not None:
         x.machine.peers.touch(x, lane.row, peer, lane.mask)
     return (min(lane.row, peer), max(lane.row, peer))
 

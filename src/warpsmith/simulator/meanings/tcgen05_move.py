@@ -121,7 +121,7 @@ def commit(m: Match) -> Function | Refused:
         for lane in lanes_of(x):
             with within(x, lane.mask):
                 for index, _ in groups(x, space, address):
-                    _commit(x, lane, _barriers(x, lane, index, mask), ctas(x, lane, pair))
+                    _commit(x, lane, _barriers(x, lane, index, mask), ctas(x, lane, pair, reads=False))
 
     return run
 

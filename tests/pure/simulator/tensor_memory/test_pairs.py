@@ -44,11 +44,11 @@ def middle(m: int, n: int, da: int, db: int, columns: int) -> str:
     return text + "".join(f" st.global.b32 [%out+{1024 * j}], %r{j};\n" for j in range(columns))
 
 
-def launch(m: int, n: int, *edits: tuple[str, str], **options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+def launch(m: int, n: int, *edits: tuple[str, str], tail: str = MEET, **options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     a, b = rng.standard_normal((m, 16)).astype(np.float16), rng.standard_normal((n, 16)).astype(np.float16)
     image, da, db = images(a, b)
     columns = n if m == 256 else n // 2
-    text = module(middle(m, n, da, db, columns), group=2, head=MEET, tail=MEET)
+    text = module(middle(m, n, da, db, columns), group=2, head=MEET, tail=tail)
     for old, new in edits:
         assert old in text
         text = text.replace(old, new, 1)
@@ -82,6 +82,13 @@ def test_a_commit_without_multicast_reaches_one_cta() -> None:
     single = " tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
     r, _, _ = launch(256, 32, (COMMIT, single))
     assert "deadlock" in [f.kind for f in r.findings], str(r)
+
+
+@pytest.mark.parametrize("options", [{}, {"schedule": "adversarial"}, {"schedule": "random", "seed": 3}])
+def test_a_cta_may_end_when_it_has_waited_for_the_commits_that_signal_it(options: dict[str, Any]) -> None:
+    r, out, want = launch(256, 32, tail="", **options)
+    assert not r.findings, str(r)
+    assert np.abs(out.transpose(1, 2, 0).reshape(256, 32) - want).max() < 1e-5
 
 
 @pytest.mark.parametrize("options", [{}, {"schedule": "adversarial"}])
