@@ -6,6 +6,7 @@ import zlib
 
 from programs import (
     cute_kernels,
+    cutlass_examples,
     cutlass_kernels,
     numba_kernels,
     nvcc_devices,
@@ -24,6 +25,7 @@ __all__ = ["PROGRAMS", "RUNS", "share", "table"]
 
 _COLLECTIONS = (
     cute_kernels,
+    cutlass_examples,
     cutlass_kernels,
     numba_kernels,
     nvcc_devices,
