@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
+from warpsmith.base.errors import InputError
 from warpsmith.base.findings import Finding, Related, Severity
 
-__all__ = ["KINDS", "Finding", "Kind", "Related", "Severity"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["KINDS", "Finding", "Kind", "Related", "Severity", "Suppressions"]
 
 
 @final
@@ -196,6 +200,12 @@ _TOOLCHAIN = (
     Kind("ptxas-error", "error", "ptxas rejects the program.", "Do what its message says."),
     Kind("ptxas-note", "note", "ptxas has something to say.", "Do what its message says, or leave it."),
     Kind(
+        "ptxas-miscompiles",
+        "error",
+        "ptxas takes the instruction and makes other code of it than the PTX asks for.",
+        "Write what the finding names instead; its page shows each pattern and a repaired program.",
+    ),
+    Kind(
         "register-spill",
         "note",
         "Registers are kept in local memory, because there are too few.",
@@ -229,3 +239,44 @@ _TOOLCHAIN = (
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (*_SIMULATOR, *_TOOLCHAIN)}
 """Every kind that is implemented, by name."""
+
+
+@final
+class Suppressions:
+    """Findings to be passed over: `kind`, or `kind@file.py:12`, and the reason why."""
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        self.reasons = dict(reasons)
+        for key, reason in self.reasons.items():
+            kind, at, place = key.partition("@")
+            if kind not in KINDS:
+                raise InputError(f"suppress: no kind of finding is called {kind!r}; known: {', '.join(KINDS)}")
+            if at and not place.rpartition(":")[2].isdecimal():
+                raise InputError(f"suppress: {key!r}: write a place as FILE:LINE, e.g. {kind}@kernel.py:12")
+            if not reason.strip():
+                raise InputError(f"suppress: say why {key!r} is passed over")
+
+    def reason(self, finding: Finding) -> str | None:
+        """Return why a finding is passed over; None: it is not."""
+        for key, reason in self.reasons.items():
+            kind, at, place = key.partition("@")
+            if kind != finding.kind:
+                continue
+            if not at:
+                return reason
+            file, _, line = place.rpartition(":")
+            where = finding.where
+            if where is not None and where.line == int(line) and (where.file == file or where.file.endswith("/" + file)):
+                return reason
+        return None
+
+    def sort(self, findings: Iterable[Finding]) -> tuple[list[Finding], list[tuple[Finding, str]]]:
+        """Return the findings that stay, and those that are passed over with the reasons."""
+        kept: list[Finding] = []
+        passed: list[tuple[Finding, str]] = []
+        for f in findings:
+            if (reason := self.reason(f)) is None:
+                kept.append(f)
+            else:
+                passed.append((f, reason))
+        return kept, passed

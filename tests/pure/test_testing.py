@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import warpsmith as ws
-from warpsmith import Tile, kernel, ptx, smem
+from warpsmith import Tile, kernel, ptx, reg, smem
+from warpsmith.assembly.ptx.miscompiled import at_hand
 from warpsmith.base.errors import InputError
-from warpsmith.types import f32
+from warpsmith.types import f32, s32
 
 N = 64
 X = np.arange(N, dtype=np.float32)
@@ -60,3 +61,30 @@ def test_what_cannot_be_passed_over(suppress: dict[str, str], said: str) -> None
     with pytest.raises(InputError) as caught:
         ws.testing.assert_clean(reverse, X, suppress=suppress)
     assert str(caught.value) == said
+
+
+@kernel(arch="sm_90a", in_specs=(Tile(N, f32),), out_specs=(Tile(N, f32),), grid=(1, 1, 1), block=(N, 1, 1))
+def selected(x, y):
+    source, target = ptx.global_ptrs(x, y)
+    thread = ptx.special.tid.x()
+    value = reg.scalar(f32)
+    ptx.inst.ld.global_.f32(value, ptx.addr(source + thread * 4))
+    chosen = reg.scalar(s32)
+    ptx.inst.slct.s32.s32(chosen, thread, 7, 2147483647)
+    ptx.inst.st.global_.f32(ptx.addr(target + thread * 4), value)
+
+
+def test_wrong_code_of_ptxas_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_hand, "find_tool", lambda _: Old())
+    with pytest.raises(
+        AssertionError, match=r"^selected: 1 findings\n.*test_testing\.py:\d+: error\[ptxas-miscompiles\]: `slct\.s32\.s32 "
+    ):
+        ws.testing.assert_clean(selected, X, schedules=0)
+    ws.testing.assert_clean(selected, X, schedules=0, suppress={"ptxas-miscompiles": "the result is not used"})
+
+
+class Old:
+    """A ptxas of another release."""
+
+    def version(self) -> str:
+        return "13.0.88"

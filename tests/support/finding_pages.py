@@ -10,6 +10,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+from miscompiled_page import body_of
 from warpsmith.findings import KINDS, Kind
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,6 +65,8 @@ def mutation_tests() -> Any:
 def page_of(kind: Kind, tests: Any) -> str:
     """Return the page of a kind; its example runs."""
     head = f"# {kind.name}\n\n{kind.wrong}\n\n**Repair.** {kind.repair}\n\n"
+    if kind.name == "ptxas-miscompiles":
+        return head + body_of()
     if kind.name not in CHOSEN:
         return head + _TOOLCHAIN
     mutant = next(m for m in tests.MUTANTS if (m.kind, m.what) == (kind.name, CHOSEN[kind.name]))

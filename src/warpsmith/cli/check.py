@@ -10,14 +10,16 @@ import click
 
 from warpsmith.assembly.ptx import parse, parse_file
 from warpsmith.assembly.ptx.check import check
+from warpsmith.assembly.ptx.miscompiled import miscompiled_here
 from warpsmith.assembly.ptx.tree import Instruction, Scope
 from warpsmith.base.errors import CompilationError, InputError, PtxError
-from warpsmith.cli.explore import describe, exploration_json, explore_target, kernel_text, suppressions
+from warpsmith.cli.explore import describe, exploration_json, explore_target, kernel_text
 from warpsmith.cli.load import is_python, load_kernel
 from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
 from warpsmith.cli.sarif import sarif
 from warpsmith.cli.simulate import ARGUMENTS
-from warpsmith.findings import KINDS
+from warpsmith.cli.suppress import passed_over, suppress_option, suppressions
+from warpsmith.findings import KINDS, Suppressions
 from warpsmith.toolchain import compile_ptx
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ __all__ = ["command"]
 @click.option("--schedules", type=click.IntRange(min=0), default=20, show_default=True, help="Schedules besides the fair one.")
 @click.option("--budget", type=click.FloatRange(min=0), default=60, show_default=True, help="Seconds for all of them.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each CPU]")
-@click.option("--suppress", multiple=True, metavar="KIND[@FILE:LINE]=REASON", help="Pass a finding over, and say why.")
+@suppress_option
 @click.option("--sarif", "sarif_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the findings there, too.")
 @click.option("--explain", metavar="KIND", help="Say what a kind of finding is and how to mend it.")
 @json_option
@@ -72,7 +74,8 @@ def command(
 ) -> int:
     """Check PTX, or a kernel written in Python: read it, then run it under many schedules.
 
-    Syntax, names, operands and their types, and whether the architecture and PTX version have each instruction. A
+    Syntax, names, operands and their types, whether the architecture and PTX version have each instruction, and whether
+    ptxas makes other code of it than it says (by the release of ptxas that is installed). A
     kernel whose inputs have fixed shapes, or that is given arguments, is then run on the CPU under fair, adversarial
     and random schedules, and what they show is listed, that of the smallest failing one first. The exit status is 1 if
     something is wrong.
@@ -82,7 +85,7 @@ def command(
     if target is None:
         raise click.UsageError("Missing argument 'FILE.ptx|FILE.py:KERNEL'.")
     problems, module = _read(target, arguments, parameters, launch["seed"])
-    notes = _ask(str(module), target) if ask_ptxas and module and not problems else ()
+    notes, over = _notes(module if not problems else None, target, ask_ptxas, suppress)
     found: Exploration | None = None
     if module and not problems and not static:
         found = explore_target(
@@ -91,7 +94,7 @@ def command(
         )  # fmt: skip
     findings = (*notes, *(found.distinct() if found else ()))
     if sarif_file is not None:
-        write_whole(sarif_file, sarif(findings, found.suppressed if found else ()))
+        write_whole(sarif_file, sarif(findings, (*over, *(found.suppressed if found else ()))))
     count = _instructions([s for f in module.functions() for s in f.body or []]) if module else 0
     if as_json:
         print_json(
@@ -99,11 +102,12 @@ def command(
                 "instructions": count,
                 "problems": [_problem_json(p) for p in problems],
                 "findings": [finding_json(f) for f in notes],
+                **({"suppressed": [{**finding_json(f), "reason": reason} for f, reason in over]} if over else {}),
                 **({"exploration": exploration_json(found)} if found else {}),
             }
         )
     else:
-        for line in (*problems, *map(shown, notes), *(describe(found) if found else ())):
+        for line in (*problems, *map(shown, notes), *passed_over(over), *(describe(found) if found else ())):
             print(line)
         ran = f", {_plural(len(found.runs), 'schedule')}, {_plural(len(found.distinct()), 'finding')}" if found else ""
         read = "" if found and found.distinct() else f", {_plural(len(problems), 'problem')}"
@@ -135,6 +139,16 @@ def _read(
     except PtxError as error:
         return error.problems, None
     return check(module), module
+
+
+def _notes(
+    module: Module | None, target: str, ask_ptxas: bool, suppress: Sequence[str]
+) -> tuple[list[Finding], list[tuple[Finding, str]]]:  # fmt: skip
+    """Return what can be said without running the module, and what of that is passed over."""
+    reasons = Suppressions(suppressions(suppress))
+    if module is None:
+        return [], []
+    return reasons.sort([*(_ask(str(module), target) if ask_ptxas else ()), *miscompiled_here(module)])
 
 
 def _ask(text: str, name: str) -> Sequence[Finding]:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from warpsmith.assembly.ptx import parse_file
+from warpsmith.assembly.ptx import parse, parse_file
+from warpsmith.assembly.ptx.miscompiled import miscompiled_here
 from warpsmith.base.errors import InputError
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters, stem_of
 from warpsmith.cli.output import finding_json, json_option, print_json, shown, write_whole
+from warpsmith.cli.suppress import passed_over, suppress_option, suppressions
+from warpsmith.findings import Suppressions
 from warpsmith.toolchain import Compilation, compile_ptx, disassemble
 
 if TYPE_CHECKING:
+    from warpsmith.base.findings import Finding
     from warpsmith.toolchain import Resources
 
 __all__ = ["command"]
@@ -30,6 +34,7 @@ SUFFIXES = {"cubin": ".cubin", "ptx": ".ptx", "sass": ".sass"}
 @click.option("--arch", help="Architecture to compile for, e.g. sm_90a; by default that of `.target`.")
 @click.option("-p", "--parameter", "parameters", multiple=True, help="NAME=VALUE, a keyword parameter of a Python kernel.")
 @click.option("-X", "--ptxas", "options", multiple=True, help="A further argument of ptxas, e.g. -X --fmad=false.")
+@suppress_option
 @json_option
 def command(
     *,
@@ -39,22 +44,33 @@ def command(
     arch: str | None,
     parameters: tuple[str, ...],
     options: tuple[str, ...],
+    suppress: tuple[str, ...],
     as_json: bool,
-) -> None:
+) -> int:
     """Compile PTX, or a kernel written in Python, with ptxas.
 
-    Prints what each function takes, and what ptxas had to say, at your source lines.
+    Prints what each function takes, what ptxas had to say, and what it makes wrong code of, at your source lines. The
+    exit status is 1 if it makes wrong code.
     """
+    reasons = Suppressions(suppressions(suppress))
     if as_json and output == "-":
         raise InputError("--json and --output - both want the standard output; name a file")
     text = ptx_of(target, parse_parameters(parameters))
-    compilation = None if emit == "ptx" else compile_ptx(text, arch, options, name=target)
+    compilation: Compilation | None = None
+    over: list[tuple[Finding, str]] = []
+    if emit != "ptx":
+        compilation = compile_ptx(text, arch, options, name=target)
+        kept, over = reasons.sort((*compilation.findings, *miscompiled_here(parse(text, target), options)))
+        compilation = replace(compilation, findings=tuple(kept))
+    status = int(any(f.severity == "error" for f in compilation.findings)) if compilation else 0
     data = text.encode() if compilation is None else compilation.cubin
     if compilation and emit == "sass":
         data = disassemble(compilation.cubin).encode()
     if output == "-":
         sys.stdout.buffer.write(data)
-        return
+        for finding in compilation.findings if compilation and status else ():
+            print(shown(finding), file=sys.stderr)
+        return status
     path = Path(output or stem_of(target) + SUFFIXES[emit])
     write_whole(path, data)
     if as_json:
@@ -62,6 +78,9 @@ def command(
     else:
         print(f"{path}: {len(data):,} bytes{f', {compilation.arch}' if compilation else ''}")
         _print(compilation)
+        for line in passed_over(over):
+            print(line)
+    return status
 
 
 def ptx_of(target: str, parameters: dict[str, object]) -> str:

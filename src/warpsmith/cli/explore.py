@@ -9,6 +9,7 @@ from warpsmith.base.errors import InputError
 from warpsmith.cli.launch_shape import entry_name, launch_shape, raw_launch, takes_raw
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
 from warpsmith.cli.output import finding_json, shown
+from warpsmith.cli.suppress import passed_over
 from warpsmith.cli.values import DTYPES, parse_values
 from warpsmith.dsl.call import bind
 from warpsmith.simulator import simulate
@@ -19,18 +20,7 @@ if TYPE_CHECKING:
 
     from warpsmith.simulator.explore import Exploration, Launch
 
-__all__ = ["describe", "exploration_json", "explore_target", "suppressions"]
-
-
-def suppressions(texts: Sequence[str]) -> dict[str, str]:
-    """Read `KIND=REASON` and `KIND@FILE:LINE=REASON`."""
-    out: dict[str, str] = {}
-    for text in texts:
-        kind, equals, reason = text.partition("=")
-        if not equals:
-            raise InputError(f"--suppress {text}: write KIND=REASON or KIND@FILE:LINE=REASON")
-        out[kind] = reason
-    return out
+__all__ = ["describe", "exploration_json", "explore_target"]
 
 
 def explore_target(
@@ -121,7 +111,7 @@ def describe(found: Exploration) -> list[str]:
             f"{failing} of {len(found.runs)} schedules fail; the smallest is {smallest.name} ({smallest.steps:,} steps)"
         )
         lines += [str(shown(f)) for f in found.distinct()]
-    lines += [f"passed over: {f.kind} at {f.where}: {reason}" for f, reason in ((shown(f), r) for f, r in found.suppressed)]
+    lines += passed_over(found.suppressed)
     return lines
 
 

@@ -15,13 +15,14 @@ from warpsmith.dsl.operators_of_torch import call_operator
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from warpsmith.assembly.ptx.module import Module
     from warpsmith.assembly.ptx.tree import Parameter
     from warpsmith.base.tile import Tile
     from warpsmith.dsl.binding import Callee
     from warpsmith.dsl.build import Built
     from warpsmith.dsl.tensor import TensorSpec
 
-__all__ = ["Bound", "bind", "call", "run", "simulate"]
+__all__ = ["Bound", "bind", "call", "module_of", "run", "simulate"]
 
 
 _OPTIONS = (
@@ -114,10 +115,9 @@ def bind(kernel: Callee, tensors: Sequence[object], keywords: Mapping[str, objec
 def simulate(kernel: Callee, tensors: Sequence[Any], keywords: Mapping[str, object]) -> Any:
     """Run on the simulator; `.outputs` of the result holds the output arrays by position, of the inputs' library."""
     arrays = rooms.arrays_of(tensors[0]) if tensors else None
-    host = tensors if arrays is None else [_on_host(kernel, arrays, t) for t in tensors]
     check_options(kernel, keywords, _OPTIONS)
     options = {n: v for n, v in keywords.items() if n in _OPTIONS}
-    bound = bind(kernel, host, {n: v for n, v in keywords.items() if n not in _OPTIONS})
+    bound = _bound(kernel, arrays, tensors, keywords)
     result = rooms.simulate(
         bound.built.module, kernel=bound.built.name, grid=bound.grid, block=bound.block, cluster=bound.cluster, args=bound.args,
         dynamic_shared=bound.built.dynamic_shared, undefined=bound.fresh, **options,
@@ -129,6 +129,16 @@ def simulate(kernel: Callee, tensors: Sequence[Any], keywords: Mapping[str, obje
         given = tensors[len(kernel.configuration.in_specs) :]
         result.outputs = list(given) or [arrays.from_numpy(o) for o in bound.outputs]
     return result
+
+
+def module_of(kernel: Callee, tensors: Sequence[Any], keywords: Mapping[str, object]) -> Module:
+    """Return the module that `simulate` runs with these arguments."""
+    return _bound(kernel, rooms.arrays_of(tensors[0]) if tensors else None, tensors, keywords).built.module
+
+
+def _bound(kernel: Callee, arrays: Any, tensors: Sequence[Any], keywords: Mapping[str, object]) -> Bound:
+    host = tensors if arrays is None else [_on_host(kernel, arrays, t) for t in tensors]
+    return bind(kernel, host, {n: v for n, v in keywords.items() if n not in _OPTIONS})
 
 
 def _on_host(kernel: Callee, arrays: Any, value: Any) -> Any:

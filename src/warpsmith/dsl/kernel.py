@@ -170,11 +170,11 @@ class Kernel:
 
     def compile(self, **template: object) -> Compilation:
         """Compile with ptxas, through the disk cache: cubin, resources, and what ptxas says as findings at your lines."""
-        return rooms.toolchain().compile_ptx(self.build(None, **template).text(), self.arch, name=self.__name__)
+        return rooms.compiled(self.build(None, **template), self.arch, self.__name__)
 
     def cubin(self, **template: object) -> bytes:
-        """Return the cubin that ptxas makes, through the disk cache."""
-        return self.compile(**template).cubin
+        """Return the cubin that ptxas makes, through the disk cache; what it makes wrong code of is logged."""
+        return rooms.complain(self.compile(**template)).cubin
 
     def sass(self, **template: object) -> str:
         """Return the listing of the machine code, as nvdisasm prints it."""

@@ -224,7 +224,7 @@ def prepare(
     context = rooms.launch("context").context(devices.pop() if devices else 0)
     grid = grid_of(kernel, {**env, **{n: v for n, v in templates.items() if isinstance(v, int)}}, override)
     shape = rooms.launch("binding").LaunchShape(grid, block_of(kernel), c.cluster, built.dynamic_shared, *call.flags)
-    function = context.function(rooms.toolchain().compile_ptx(text, kernel.arch, name=kernel.__name__).cubin, built.name)
+    function = context.function(rooms.complain(rooms.compiled(built, kernel.arch, kernel.__name__)).cubin, built.name)
     describe = reproduction(kernel, built, env, {n: v for n, v in call.rest.items() if n != "grid"}, call.names)
     arguments = _arguments(kernel, built, env, values, list(extra), call.names)
     every = len(tiles) + len(extra)

@@ -5,15 +5,19 @@ Tracing and `k.ptx()` must not load numpy, nor look for tools; this is the regis
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from warpsmith.base.tile import Tile
+    from warpsmith.dsl.build import Built
+    from warpsmith.toolchain.ptxas import Compilation
 
 __all__ = [
-    "arrays_of", "disassemble", "launch", "map_element", "ml_dtypes", "numpy", "pack_value", "simulate", "tensor_map",
-    "toolchain",
+    "arrays_of", "compiled", "complain", "disassemble", "launch", "map_element", "ml_dtypes", "numpy", "pack_value", "simulate",
+    "tensor_map", "toolchain",
 ]  # fmt: skip
 
 
@@ -24,6 +28,7 @@ _ELEMENTS = {
 """PTX type → element type of a tensor map; 8-bit floats are moved as bytes."""
 
 
+_complained: set[str] = set()
 _libraries: dict[type, Any] = {}
 """Type of an array -> the adapter of its library."""
 
@@ -46,6 +51,22 @@ def simulate(module: Any, **options: Any) -> Any:
 def toolchain() -> Any:
     """Return the toolchain."""
     return import_module("warpsmith.toolchain")
+
+
+def compiled(built: Built, arch: str, name: str) -> Compilation:
+    """Return what ptxas makes of a traced kernel, with findings about what it makes wrong code of."""
+    done = import_module("warpsmith.toolchain").compile_ptx(built.text(), arch, name=name)
+    wrong = import_module("warpsmith.assembly.ptx.miscompiled").miscompiled_here(built.module)
+    return replace(done, findings=(*done.findings, *wrong)) if wrong else done
+
+
+def complain(compilation: Compilation) -> Compilation:
+    """Log what ptxas made wrong code of, each once: for callers who are given no findings."""
+    for finding in compilation.findings:
+        if finding.kind == "ptxas-miscompiles" and (text := str(finding)) not in _complained:
+            _complained.add(text)
+            logging.getLogger("warpsmith").warning("%s", text)
+    return compilation
 
 
 def disassemble(cubin: bytes) -> Any:

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
-from warpsmith.base.errors import InputError
-from warpsmith.findings import KINDS
+from warpsmith.findings import Suppressions
 
 if TYPE_CHECKING:
     from multiprocessing.pool import AsyncResult
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from warpsmith.base.findings import Finding
     from warpsmith.simulator.api import SimulationResult
 
-__all__ = ["Exploration", "Run", "Suppressions", "explore", "schedules"]
+__all__ = ["Exploration", "Run", "explore", "schedules"]
 
 Launch = Callable[..., "SimulationResult"]
 """`launch(schedule=…, seed=…)`: runs on fresh arrays and returns the result."""
@@ -49,36 +48,6 @@ class Run:
     def name(self) -> str:
         """The schedule as findings name it."""
         return self.schedule if self.schedule == "fair" else f"{self.schedule} seed {self.seed}"
-
-
-@final
-class Suppressions:
-    """Findings to be passed over: `kind`, or `kind@file.py:12`, and the reason why."""
-
-    def __init__(self, reasons: Mapping[str, str]) -> None:
-        self.reasons = dict(reasons)
-        for key, reason in self.reasons.items():
-            kind, at, place = key.partition("@")
-            if kind not in KINDS:
-                raise InputError(f"suppress: no kind of finding is called {kind!r}; known: {', '.join(KINDS)}")
-            if at and not place.rpartition(":")[2].isdecimal():
-                raise InputError(f"suppress: {key!r}: write a place as FILE:LINE, e.g. {kind}@kernel.py:12")
-            if not reason.strip():
-                raise InputError(f"suppress: say why {key!r} is passed over")
-
-    def reason(self, finding: Finding) -> str | None:
-        """Return why a finding is passed over; None: it is not."""
-        for key, reason in self.reasons.items():
-            kind, at, place = key.partition("@")
-            if kind != finding.kind:
-                continue
-            if not at:
-                return reason
-            file, _, line = place.rpartition(":")
-            where = finding.where
-            if where is not None and where.line == int(line) and (where.file == file or where.file.endswith("/" + file)):
-                return reason
-        return None
 
 
 @final
@@ -155,12 +124,8 @@ def _judged(runs: list[Run], reasons: Suppressions) -> Exploration:
     out = Exploration()
     passed: list[tuple[Finding, str]] = []
     for r in runs:
-        kept: list[Finding] = []
-        for f in r.findings:
-            if (reason := reasons.reason(f)) is None:
-                kept.append(f)
-            else:
-                passed.append((f, reason))
+        kept, over = reasons.sort(r.findings)
+        passed += over
         out.runs.append(Run(r.schedule, r.seed, tuple(kept), r.completed, r.steps))
     why = {id(f): reason for f, reason in passed}
     out.suppressed = [(f, why[id(f)]) for f in _distinct(f for f, _ in passed)]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Run
+from miscompiled_cases import cases
 from warpsmith.toolchain import find
 
 PTX = """\
@@ -141,3 +142,18 @@ def test_check_asks_ptxas(run: Run, tmp_path: Path) -> None:
     assert outcome.status == 0
     assert outcome.out.startswith("filling.py:8: note[setmaxnreg-ignored]: ")
     assert outcome.out.endswith("filling.py:fill: 9 instructions, no problems, 21 schedules, no findings\n")
+
+
+def test_wrong_code_is_told_and_the_status_says_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "w.ptx").write_text(cases()["returned-b128"].text("broken"))
+    outcome = run("compile", "w.ptx")
+    assert outcome.status == 1
+    assert (tmp_path / "w.cubin").exists()
+    (line,) = [n for n, text in enumerate((tmp_path / "w.ptx").read_text().splitlines(), 1) if "param::func.b128" in text]
+    assert f"\nw.ptx:{line}: error[ptxas-miscompiles]: `ld.param::func.b128 %q, [back]`: ptxas " in outcome.out
+    assert [f["kind"] for f in json.loads(run("compile", "w.ptx", "--json").out)["findings"]] == ["ptxas-miscompiles"]
+    outcome = run("compile", "w.ptx", "-o", "-", "--emit", "sass")
+    assert (outcome.status, outcome.err.count("error[ptxas-miscompiles]")) == (1, 1)
+    outcome = run("compile", "w.ptx", "--suppress", "ptxas-miscompiles=only the lower half is used")
+    assert (outcome.status, "passed over: ptxas-miscompiles at w.ptx:" in outcome.out) == (0, True)
+    assert "portability[ptxas-miscompiles]" in run("compile", "w.ptx", "-X", "-O0").out
