@@ -173,25 +173,14 @@ def rows_im2col(f: TensorMapFields, coordinates: list[int], offsets: list[int]) 
 
     `offsets` (W first) are added to each position; only then a pixel may lie outside the tensor.
     """
-    places = [*f.spatial, f.rank - 1]
-    strides = (f.slice_bytes, *f.strides)
-    high = [f.dims[i] - 1 + upper for i, upper in zip(f.spatial, f.upper, strict=True)]
-    steps = [f.element_strides[i] for i in f.spatial]
-    shift = [*offsets, *[0] * (f.rank - 1)][: f.rank - 1]
-    position = [coordinates[i] for i in places]
-    out = np.zeros(f.pixels, np.int64)
-    valid = np.ones(f.pixels, np.bool_)
-    for i in range(f.pixels):
-        where = [p + s for p, s in zip(position, shift, strict=True)]
-        valid[i] = all(0 <= w < f.dims[at] for w, at in zip(where, places, strict=True))
-        out[i] = sum(w * strides[at] for w, at in zip(where, places, strict=True))
-        _advance(position, f.lower, high, steps)
-    if f.slice_bytes:
-        out += coordinates[-2] * f.strides[-2]
-        valid &= 0 <= coordinates[-2] < f.dims[-2]
-        return Rows(out, None if valid.all() else valid, 0, f.slice_bytes)
-    out += coordinates[0] * f.bits // 8
-    return Rows(out, None if valid.all() else valid, *_inside(f, coordinates[0], f.channels))
+    where: dict[int, NDArray[np.int64]] = {}
+    turns = np.arange(f.pixels, dtype=np.int64)
+    for i, axis in enumerate(f.spatial):
+        high = f.dims[axis] - 1 + f.upper[i]
+        where[axis], turns = _walked(coordinates[axis], f.lower[i], high, f.element_strides[axis], turns)
+        if offsets:
+            where[axis] += offsets[i]
+    return _rows_of_pixels(f, coordinates, where | {f.rank - 1: coordinates[-1] + turns})
 
 
 def rows_im2col_w(f: TensorMapFields, coordinates: list[int], halo: int, offset: int, pixels: int) -> Rows:
@@ -211,28 +200,39 @@ def rows_im2col_w(f: TensorMapFields, coordinates: list[int], halo: int, offset:
         raise CapabilityError(
             "simulator: a tensor copy in im2col::w mode that starts right of its bounding box is not modelled"
         )
-    position = [coordinates[1] + offset, *coordinates[2:]]
-    out = np.zeros(pixels, np.int64)
-    valid = np.ones(pixels, np.bool_)
-    for i in range(pixels):
-        valid[i] = all(0 <= p < d for p, d in zip(position, f.dims[1:], strict=True))
-        out[i] = sum(p * s for p, s in zip(position, f.strides, strict=True))
-        position[0] += f.element_strides[1]
-        if position[0] > high:
-            position[0] = low
-            position[-1] += 1
-    out += coordinates[0] * f.bits // 8
-    return Rows(out, None if valid.all() else valid, *_inside(f, coordinates[0], f.channels))
+    w, turns = _walked(coordinates[1] + offset, low, high, f.element_strides[1], np.arange(pixels, dtype=np.int64))
+    still = {axis: np.full(pixels, coordinates[axis], np.int64) for axis in range(2, f.rank - 1)}
+    return _rows_of_pixels(f, coordinates, {1: w, **still, f.rank - 1: coordinates[-1] + turns})
 
 
-def _advance(position: list[int], low: tuple[int, ...], high: list[int], steps: list[int]) -> None:
-    """Step to the next pixel of the box, in place."""
-    for i, step in enumerate(steps):
-        position[i] += step
-        if position[i] <= high[i]:
-            return
-        position[i] = low[i]
-    position[-1] += 1
+def _walked(
+    start: int, low: int, high: int, step: int, turns: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where an axis stands after so many steps along it, and how often it began anew by then, which steps the next axis.
+
+    It runs to `high`, from `start` the first time and from `low` later.
+    """
+    first, later = (max((high - begin) // step + 1, 1) for begin in (start, low))
+    again = turns - first
+    position = np.where(again < 0, start + turns * step, low + again % later * step)
+    return position, np.where(again < 0, 0, again // later + 1)
+
+
+def _rows_of_pixels(f: TensorMapFields, coordinates: list[int], where: dict[int, NDArray[np.int64]]) -> Rows:
+    """Return the rows of pixels: of each its position in some dimensions, the channels from the coordinates."""
+    strides = (f.slice_bytes, *f.strides)
+    offsets, valid = np.zeros_like(where[f.rank - 1]), np.ones_like(where[f.rank - 1], np.bool_)
+    for axis, position in where.items():
+        offsets += position * strides[axis]
+        valid &= (position >= 0) & (position < f.dims[axis])
+    if f.slice_bytes:
+        offsets += coordinates[-2] * f.strides[-2]
+        valid &= 0 <= coordinates[-2] < f.dims[-2]
+        span = (0, f.slice_bytes)
+    else:
+        offsets += coordinates[0] * f.bits // 8
+        span = _inside(f, coordinates[0], f.channels)
+    return Rows(offsets, None if valid.all() else valid, *span)
 
 
 def _inside(f: TensorMapFields, column: int, count: int) -> tuple[int, int]:

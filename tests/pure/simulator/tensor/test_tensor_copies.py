@@ -151,6 +151,24 @@ def test_im2col_walks_the_pixel_box(run: Any, offsets: tuple[int, int], start: t
         assert (got[k] == (a[i, y, x] if inside else 0)).all()
 
 
+@pytest.mark.parametrize("start", [(-1, -1), (0, 1), (3, 2), (4, 4)])
+def test_a_column_may_start_beside_the_steps_of_its_box(run: Any, start: tuple[int, int]) -> None:
+    """Where the next step would leave the box an axis begins anew at the lower corner."""
+    n, h, w = 4, 6, 5
+    a = np.arange(n * h * w * 8, dtype=np.uint16).reshape(n, h, w, 8)
+    steps = {"w": (3, -1, w - 1), "h": (2, 0, h)}  # step, first and last position
+    tensor_map = TensorMap(a, lower=(0, -1), upper=(1, 0), channels=8, pixels=30, element_strides=(1, 2, 3, 1))
+    got = load(run, tensor_map, [0, *start, 0], 480, mode="im2col", offsets=", {1, 0}").view(np.uint16).reshape(30, 8)
+    (x, y), image = start, 0
+    for pixel in got:
+        inside = image < n and 0 <= y < h and 0 <= x + 1 < w
+        assert (pixel == (a[image, y, x + 1] if inside else 0)).all()
+        if (x := x + steps["w"][0]) > steps["w"][2]:
+            x = steps["w"][1]
+            if (y := y + steps["h"][0]) > steps["h"][2]:
+                y, image = steps["h"][1], image + 1
+
+
 def storing(dims: int, coordinates: list[int], size: int, instruction: str) -> str:
     """Thread i fills the box with words of the input; one thread stores it."""
     c = ", ".join(map(str, coordinates))
