@@ -57,12 +57,24 @@ def inval(mbar: object, *, pred: Pred = None) -> None:
     trace.emit(f"mbarrier.inval.{_space(trace)}.b64", (_barrier(mbar),), pred)
 
 
-def arrive(mbar: object, count: int | Reg | None = None, *, pred: Pred = None) -> Reg:
-    """Arrive once per executing thread (`count` times if given); return the state register."""
+def _scoped(trace: Trace, order: str, scope: str | None) -> str:
+    """Return the qualifiers of an order of memory (PTX ISA 8.0, sm_90); without a scope none, which means that of the CTA."""
+    if scope is None:
+        return ""
+    if scope not in ("cta", "cluster"):
+        raise error(f"the scope of an mbarrier is 'cta' or 'cluster', not {scope!r}")
+    if trace.arch.number < 90:
+        raise error(f"scopes of mbarriers are there from sm_90 on, and this kernel is for {trace.arch}", "leave scope= away")
+    return f".{order}.{scope}"
+
+
+def arrive(mbar: object, count: int | Reg | None = None, *, scope: str | None = None, pred: Pred = None) -> Reg:
+    """Arrive once per executing thread (`count` times if given), as a release at `scope`; return the state register."""
     trace = current()
     state = trace.new(TYPES["b64"])
     where = _barrier(mbar)
-    trace.emit(f"mbarrier.arrive.{_space(trace)}.b64", (state, where) if count is None else (state, where, count), pred)
+    mnemonic = f"mbarrier.arrive{_scoped(trace, 'release', scope)}.{_space(trace)}.b64"
+    trace.emit(mnemonic, (state, where) if count is None else (state, where, count), pred)
     return state
 
 
@@ -94,26 +106,32 @@ def _check_phase(phase: object) -> None:
         raise error(f"a phase parity is 0, 1 or a register, not {phase!r}", "the parity is the number of the phase modulo 2")
 
 
-def _test(trace: Trace, into: Reg, mbar: Address | TensorAddress, phase: object, parity: bool, pred: Pred) -> None:
-    op = "try_wait" if trace.arch.number >= 90 else "test_wait"
-    trace.emit(f"mbarrier.{op}{'.parity' if parity else ''}.{_space(trace)}.b64", (into, mbar, phase), pred)
+def _test(
+    trace: Trace, into: Reg, mbar: Address | TensorAddress, phase: object, parity: bool, scope: str | None, pred: Pred
+) -> None:
+    op = f"{'try_wait' if trace.arch.number >= 90 else 'test_wait'}{'.parity' if parity else ''}"
+    trace.emit(f"mbarrier.{op}{_scoped(trace, 'acquire', scope)}.{_space(trace)}.b64", (into, mbar, phase), pred)
 
 
-def try_wait(mbar: object, phase: int | Reg, *, parity: bool = True, pred: Pred = None) -> Reg:
+def try_wait(mbar: object, phase: int | Reg, *, parity: bool = True, scope: str | None = None, pred: Pred = None) -> Reg:
     """Test whether the phase of that parity (or of that state, `parity=False`) has completed; return the predicate.
 
-    May suspend the thread for a while first (on sm_80 to sm_89, `test_wait`, it does not).
+    It acquires at `scope`: "cluster" where other CTAs arrive, to see what they have written; by default "cta". May suspend the
+    thread for a while first (on sm_80 to sm_89, `test_wait`, it does not).
     """
     if parity:
         _check_phase(phase)
     trace = current()
     done = trace.new(TYPES["pred"])
-    _test(trace, done, _barrier(mbar), phase, parity, pred)
+    _test(trace, done, _barrier(mbar), phase, parity, scope, pred)
     return done
 
 
-def wait(mbar: object, phase: int | Reg, *, pred: Pred = None) -> None:
-    """Wait until the phase of parity `phase` has completed: a loop around try_wait. Threads without `pred` go on at once."""
+def wait(mbar: object, phase: int | Reg, *, scope: str | None = None, pred: Pred = None) -> None:
+    """Wait until the phase of parity `phase` has completed: a loop around try_wait. Threads without `pred` go on at once.
+
+    It acquires at `scope`: "cluster" where other CTAs arrive, to see what they have written; by default "cta".
+    """
     _check_phase(phase)
     trace = current()
     where = _barrier(mbar)
@@ -124,7 +142,7 @@ def wait(mbar: object, phase: int | Reg, *, pred: Pred = None) -> None:
         trace.emit("bra", (f"{again}_done",), ~pred)
     done = trace.new(TYPES["pred"])
     trace.label(again)
-    _test(trace, done, where, phase, True, None)
+    _test(trace, done, where, phase, True, scope, None)
     trace.emit("bra", (again,), ~done)
     if pred is not None:
         trace.label(f"{again}_done")
@@ -150,13 +168,13 @@ class Barrier:
         """Initialise it for `count` arrivals."""
         init(self, count, pred=pred)
 
-    def wait(self, phase: int | Reg, *, pred: Pred = None) -> None:
+    def wait(self, phase: int | Reg, *, scope: str | None = None, pred: Pred = None) -> None:
         """Wait for the phase of that parity."""
-        wait(self, phase, pred=pred)
+        wait(self, phase, scope=scope, pred=pred)
 
-    def arrive(self, *, pred: Pred = None) -> Reg:
+    def arrive(self, *, scope: str | None = None, pred: Pred = None) -> Reg:
         """Arrive once per executing thread."""
-        return arrive(self, pred=pred)
+        return arrive(self, scope=scope, pred=pred)
 
     def arrive_expect_tx(self, tx_count: int | Reg, *, pred: Pred = None) -> Reg:
         """Add pending bytes and arrive once."""
@@ -210,7 +228,7 @@ def array(base: object, byte_offset: int, count: int) -> BarrierArray:
 
 
 def arrive_remote(bar_addr: object, cta_id: int | Reg, count: int | Reg = 1, *, pred: Pred = None) -> None:
-    """Arrive `count` times per executing thread on the barrier at the same offset in CTA `cta_id` of the cluster."""
+    """Arrive `count` times per executing thread on the barrier at the same offset in CTA `cta_id` (release, cluster)."""
     trace = current()
     remote = trace.new(TYPES["u32"])
     trace.emit("mapa.shared::cluster.u32", (remote, in_register(trace, bar_addr), cta_id), pred)

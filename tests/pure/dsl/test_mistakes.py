@@ -293,6 +293,10 @@ def test_operator_on_floats(mistake):
             "wrong barrier argument: an mbarrier counts 1 to 1048575 arrivals, not 0",
         ),
         (lambda: ptx.mbarrier.wait(smem.mbarrier(1)[0], 2), "a phase parity is 0, 1 or a register, not 2"),
+        (
+            lambda: ptx.mbarrier.wait(smem.mbarrier(1)[0], 0, scope="gpu"),
+            "the scope of an mbarrier is 'cta' or 'cluster', not 'gpu'",
+        ),
         (lambda: smem.mbarrier(2)[2], "barrier 2 is outside mbar with its 2 barriers"),
         (
             lambda: ptx.mbarrier.arrive(reg.scalar(u64, 0)),
@@ -525,3 +529,15 @@ def test_the_name_of_a_dimension_without_a_value():
     k.ptx()
     assert seen == [("M", 32)]
     assert f"{seen[0][0]}" == "M"
+
+
+def test_a_scope_before_there_were_scopes(mistake):
+    def body():
+        ptx.mbarrier.wait(smem.mbarrier(1)[0], 0, scope="cta")
+
+    assert mistake(body, arch="sm_80") == (
+        "test_mistakes.py: error: scopes of mbarriers are there from sm_90 on, and this kernel is for sm_80\n"
+        '          ptx.mbarrier.wait(smem.mbarrier(1)[0], 0, scope="cta")\n'
+        "          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: leave scope= away"
+    )

@@ -182,3 +182,29 @@ def test_writes_that_are_fenced_towards_the_proxy_that_reads_them(how: str) -> N
         assert result.completed
         assert [(f.kind, f.severity) for f in result.findings] == expected, str(result)
         assert out.tolist() == [7] * 4
+
+
+OVER = {
+    "a store": WIDE_WRITE,
+    "a copy": """ mov.u32 %v, full; mapa.shared::cluster.u32 %bar, %v, %other;
+ cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%far], [%near], 16, [%bar];
+""",
+}
+
+
+@pytest.mark.parametrize("over", OVER)
+@pytest.mark.parametrize("waited", [True, False])
+def test_a_copy_whose_completion_was_seen_is_over_when_its_bytes_are_written_again(over: str, waited: bool) -> None:
+    """A stage that was filled, waited for and given back at too narrow a scope, to a CTA that fills it again."""
+    fill = """ mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;
+ cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%near], [%out], 16, [full];
+"""
+    seen = "V: mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;\n @!%p bra V;\n"
+    signal = arrive(RELEASE)
+    one = fill + (seen + signal if waited else signal + seen)
+    text = program(INIT.replace("1;\n", "1;\n mbarrier.init.shared::cta.b64 [full], 1;\n", 1), one, wait("") + OVER[over])
+    text = text.replace(".align 4 .b32 box", ".align 16 .b8 box[16];\n .shared .align 8 .b64 full")
+    result = simulate(text, grid=2, block=1, cluster=2, args=[np.zeros(4, np.uint32)], schedule="adversarial", seed=1)
+    (found,) = [f for f in result.findings if f.kind in ("async-overwrite", "shared-race")]
+    assert found.severity == ("portability" if waited else "error")
+    assert found.message.endswith(APART) == waited

@@ -69,7 +69,7 @@ def build(m: int, n: int, k: int, fault: str = "") -> Any:
         step, more = reg.scalar(u32, init=0), reg.scalar(pred)
         with ptx.if_(thread == 128), ptx.loop("produce", pred=more):
             if fault != "no empty wait":
-                ptx.mbarrier.wait(empty_base + stage * 8, phase if fault == "parity" else phase ^ 1)
+                ptx.mbarrier.wait(empty_base + stage * 8, phase if fault == "parity" else phase ^ 1, scope="cluster")
             here = full_base + stage * 8
             if fault != "no expect":
                 ptx.mbarrier.arrive_expect_tx(here, {"few bytes": tx - BK, "many bytes": tx + BK}.get(fault, tx))

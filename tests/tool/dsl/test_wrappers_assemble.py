@@ -245,6 +245,12 @@ def test_barriers_and_clusters(assemble):
             ptx.mbarrier.try_wait(bar, state, parity=False)
             ptx.mbarrier.wait(bar, stage)
             ptx.mbarrier.wait(bar, 1, pred=p)
+            for scope in ("cta", "cluster"):
+                ptx.mbarrier.arrive(bar, 2, scope=scope)
+                ptx.mbarrier.try_wait(bar, state, parity=False, scope=scope)
+                ptx.mbarrier.wait(bar, 0, scope=scope)
+        array[0].arrive(scope="cluster")
+        array[0].wait(1, scope="cluster")
         array[0].arrive_remote(1)
         array.arrive_remote_all(stage, 1, pred=p)
         remote = ptx.cluster.map_shared_u32(bars[0], 1)

@@ -78,7 +78,8 @@ WIDEN = "Arrive with .release and wait with .acquire, at scope .cluster between 
 def severity_of(space: str, *, overwrites: bool, apart: bool, fenced: bool = False) -> Severity:
     """Return how severe a race is. Kernels that ship rely on two of shared memory that are ordered in execution.
 
-    Reads are over when their threads arrive; writes are done that are `fenced` towards the asynchronous proxy, their reader.
+    Reads are over when their threads arrive, and asynchronous writes when their completion has been seen; writes are done that
+    are `fenced` towards the asynchronous proxy, their reader.
     """
     return "portability" if apart and (overwrites or fenced) and space == "shared" else "error"
 
@@ -101,7 +102,8 @@ def report(races: RaceWatch, x: Lanes, accesses: Accesses, pairs: Pairs, bad: Ma
     if asynchronous:
         kind = "async-read-before-complete" if verb == "reads" else "async-overwrite"
     behind = bool(apart[i])
-    severity = severity_of(shadow.space.name, overwrites=verb == "overwrites", apart=behind or bool(own[i]))
+    over = verb == "overwrites" or (verb == "writes" and asynchronous)
+    severity = severity_of(shadow.space.name, overwrites=over, apart=behind or bool(own[i]))
     if races.machine.findings.known(kind, x.place, severity):
         return
     other, who = races.party(item)

@@ -213,9 +213,9 @@ class Transit:
                 known |= self.races.morally_strong(rows, other_rows, some, strength)
             if not known.all():
                 apart = self.races.executed(rows, threads, some)
-                fenced = np.zeros(some.size, np.bool_)
+                fenced = apart & ~generic & (verb != "reads")  # writes that have completed before are done
                 if (plane := self.races.proxies.behind) is not None and written and who.proxied:
-                    fenced = apart & self.clocks.ordered(rows, threads, other_rows, columns, times, plane)
+                    fenced |= apart & self.clocks.ordered(rows, threads, other_rows, columns, times, plane)
                 mates = self._fenced_by_mates(who, other_rows, columns, times) & ~apart
                 i = int(np.where(known, 3, 2 * mates + apart + fenced).argmin())
                 how = {"written": written, "apart": bool(apart[i]), "fenced": bool(fenced[i])}
