@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 
 from warpsmith.base.errors import InputError
 from warpsmith.launch.driver import Driver, driver
+from warpsmith.simulator.arguments import Pointer
 from warpsmith.simulator.tensormap import TensorMap
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def prepare(
 ) -> Prepared:
     """Load the cubin and put every argument where the kernel expects it.
 
-    `args` are numpy arrays (each copied to the device once, however often it occurs), Python ints (64 bits), numpy scalars (of
-    their own width), bytes, and `TensorMap`s.
+    `args` are numpy arrays (each copied to the device once, however often it occurs), `ptr(array, offset)`, Python ints (64
+    bits), numpy scalars (of their own width), bytes, `TensorMap`s, and tuples of these but ints: structures laid out as C's.
     """
     gpu = driver()
     function = gpu.load(cubin, kernel)
@@ -89,8 +90,12 @@ class _Arrays:
 
 def _packed(value: object, arrays: _Arrays) -> bytes:
     """Return an argument as the kernel reads it."""
+    if isinstance(value, tuple):
+        return _member(cast("tuple[object, ...]", value), arrays)[0]
     if isinstance(value, TensorMap):
         return value.encode(arrays.address(value.memory))
+    if isinstance(value, Pointer):
+        return struct.pack("<Q", arrays.address(value.array) + value.offset)
     if isinstance(value, np.ndarray):
         return struct.pack("<Q", arrays.address(value))
     if isinstance(value, np.generic):
@@ -100,3 +105,18 @@ def _packed(value: object, arrays: _Arrays) -> bytes:
     if isinstance(value, int):
         return struct.pack("<q" if value < 0 else "<Q", value)
     raise InputError(f"gpu run: an argument of type {type(value).__name__}; give numpy arrays, numbers, bytes or TensorMap")
+
+
+def _member(value: object, arrays: _Arrays) -> tuple[bytes, int]:
+    """Return a member of a structure, or a structure, and its alignment."""
+    if isinstance(value, tuple):
+        data, largest = b"", 1
+        for one in cast("tuple[object, ...]", value):
+            piece, align = _member(one, arrays)
+            data = data.ljust(-(-len(data) // align) * align, b"\0") + piece
+            largest = max(largest, align)
+        return data.ljust(-(-len(data) // largest) * largest, b"\0"), largest
+    if isinstance(value, int):
+        raise InputError("gpu run: an int has no width in a structure; write np.int32(3) or bytes")
+    align = 64 if isinstance(value, TensorMap) else 1 if isinstance(value, bytes) else 8
+    return _packed(value, arrays), value.dtype.alignment if isinstance(value, np.generic) else align
