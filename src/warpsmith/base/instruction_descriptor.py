@@ -227,7 +227,8 @@ def shape_problem(d: InstructionDescriptor, cta_group: int, ws: bool) -> str:
     if ws:
         rows, columns = (32, 64, 128), ((64, 128) if d.sparse else (64, 128, 256))
     else:
-        rows = (128, 256) if cta_group == 2 else (128,) if d.kind.startswith("mx") else (64, 128)
+        scaled = d.kind.startswith("mx")
+        rows = ((256,) if scaled and d.sparse else (128, 256)) if cta_group == 2 else (128,) if scaled else (64, 128)
         columns = (*range(step, 257, step), *((8, 24) if step == 16 and cta_group == 1 else ()))
     if d.m not in rows:
         return f"M is {_listed(rows)}, not {d.m}"

@@ -4,7 +4,8 @@
 
 Needs nvcc 13, gcc and the C++ sources of CUTLASS 4.2 (PyPI `nvidia-cutlass` holds them). Writes tests/data/ptx/cutlass,
 launches.json (parameters with the places of pointers and tensor maps) and layouts.npz (where CUTLASS puts scale factors,
-metadata and the elements of a sparse A). Tensor maps are taken down by a stand-in of the driver.
+metadata and the elements of a sparse A, as differences along rows and columns). Tensor maps are taken down by a stand-in of
+the driver.
 """
 
 from __future__ import annotations
@@ -54,6 +55,13 @@ SCALED = (
     "(typename Mainloop::ElementSF*)fa, Mainloop::Sm1xxBlkScaledConfig::tile_atom_to_shape_SFA(problem), "
     "(typename Mainloop::ElementSF*)fb, Mainloop::Sm1xxBlkScaledConfig::tile_atom_to_shape_SFB(problem)"
 )
+SPARSE_SCALED = (
+    "(typename Mainloop::ArrayElementA*)a, Mainloop::SparseConfig::fill_layoutA(problem), "
+    f"(typename Mainloop::ArrayElementB*)b, {STRIDES[1]}, "
+    "(typename Mainloop::ElementE*)e, Mainloop::SparseConfig::fill_layoutE(problem), "
+    "(typename Mainloop::ElementSF*)fa, Mainloop::Sm1xxBlkScaledConfig::tile_atom_to_shape_SFA(problem), "
+    "(typename Mainloop::ElementSF*)fb, Mainloop::Sm1xxBlkScaledConfig::tile_atom_to_shape_SFB(problem)"
+)
 PLACES = """extern "C" void {name}(unsigned* out, int m, int n, int k) {{
   auto layout = {layout}(make_shape(m, n, k, 1));
   for (int r = 0; r < {rows}; r++) for (int j = 0; j < k; j++) out[r * k + j] = layout(r, j, 0);
@@ -64,11 +72,21 @@ SCALED_PLACES = {
     "f": ("Mainloop::Sm1xxBlkScaledConfig::tile_atom_to_shape_SFA", "m"),
     "g": ("Mainloop::Sm1xxBlkScaledConfig::tile_atom_to_shape_SFB", "n"),
 }
+LAYOUTS = {DENSE: {}, SPARSE: SPARSE_PLACES, SCALED: SCALED_PLACES, SPARSE_SCALED: {**SPARSE_PLACES, **SCALED_PLACES}}
 HALF, E4M3, E5M2, BF16 = "cutlass::half_t", "cutlass::float_e4m3_t", "cutlass::float_e5m2_t", "cutlass::bfloat16_t"
+MXFP8 = "cutlass::mx_float8_t<cutlass::float_e4m3_t>"
 NVFP4, ULTRA = "cutlass::nv_float4_t<cutlass::float_e2m1_t>", "cute::tuple<cutlass::float_e2m1_t, cutlass::float_ue4m3_t>"
 COOPERATIVE = "cutlass::gemm::KernelTmaWarpSpecializedCooperative", "cutlass::epilogue::TmaWarpSpecializedCooperative"
 PINGPONG = "cutlass::gemm::KernelTmaWarpSpecializedPingpongFP8FastAccum", "cutlass::epilogue::TmaWarpSpecialized"
 SPARSE_PAIR = "cutlass::gemm::KernelSparseTmaWarpSpecialized2SmSm100", "cutlass::epilogue::TmaWarpSpecialized2Sm"
+SCALED_SPARSE = "BlockScaledSparseTensorOp"
+SPARSE_NVFP4 = "cutlass::gemm::KernelSparseTmaWarpSpecialized2SmNvf4Sm100", "cutlass::epilogue::TmaWarpSpecialized2SmNvf4"
+SPARSE_MXFP8 = (
+    "cutlass::gemm::KernelSparseTmaWarpSpecialized1SmMxf8f6f4Sm100", "cutlass::epilogue::TmaWarpSpecialized1SmMxf8f6f4",
+)  # fmt: skip
+SPARSE_GEFORCE = (
+    "cutlass::gemm::KernelSparseTmaWarpSpecializedNvf4Sm120", "cutlass::epilogue::SparseTmaWarpSpecializedCooperativeSm120",
+)  # fmt: skip
 ULTRA_SCHEDULE = (
     "cutlass::gemm::KernelTmaWarpSpecialized1SmBlockScaledMxNvf4UltraVs16Sm103", "cutlass::epilogue::NoSmemWarpSpecialized1Sm",
 )  # fmt: skip
@@ -88,18 +106,26 @@ GEMMS = {
         (128, 128, 1536),
     ),
     "geforce": ("120a", "BlockScaledTensorOp", (NVFP4, NVFP4, BF16), 0, (128, 128, 128), (1, 1), AUTO, SCALED, (128, 128, 256)),
+    "sparse_nvfp4": (
+        "100a", SCALED_SPARSE, (NVFP4, NVFP4, BF16), 0, (256, 128, 256), (2, 1), SPARSE_NVFP4, SPARSE_SCALED, (256, 128, 512),
+    ),
+    "sparse_mxfp8": (
+        "100a", SCALED_SPARSE, (MXFP8, MXFP8, BF16), 0, (128, 128, 256), (1, 1), SPARSE_MXFP8, SPARSE_SCALED, (128, 128, 512),
+    ),
+    "sparse_geforce": (
+        "120a", SCALED_SPARSE, (NVFP4, NVFP4, BF16), 0, (128, 128, 256), (1, 1), SPARSE_GEFORCE, SPARSE_SCALED, (128, 128, 512),
+    ),
 }  # fmt: skip
 MULTIPROCESSORS = 4
-BITS = {HALF: 16, E4M3: 8, E5M2: 8, BF16: 16, "float": 32, NVFP4: 4, ULTRA: 4}
+BITS = {HALF: 16, E4M3: 8, E5M2: 8, BF16: 16, "float": 32, NVFP4: 4, ULTRA: 4, MXFP8: 8}
 
 
 def config(name: str) -> str:
     """The text of config.h."""
     arch, op, (a, b, c), columns, tile, cluster, (kernel, epilogue), operands, _ = GEMMS[name]
-    two = 2 if op.startswith("Sparse") and arch == "100a" else 1
-    places = SPARSE_PLACES if operands is SPARSE else SCALED_PLACES if operands is SCALED else {}
+    two = 2 if "Sparse" in op and arch != "90a" else 1
     layouts = " ".join(
-        PLACES.format(name=f"places_{n}", layout=at, rows=r).replace("\n", " ") for n, (at, r) in places.items()
+        PLACES.format(name=f"places_{n}", layout=at, rows=r).replace("\n", " ") for n, (at, r) in LAYOUTS[operands].items()
     )  # fmt: skip
     return f"""using ElementA = {a}; using ElementB = {b}; using ElementC = {c};
 using LayoutA = cutlass::layout::RowMajor; using LayoutB = cutlass::layout::ColumnMajor;
@@ -174,7 +200,8 @@ def launch(name: str, folder: Path) -> tuple[dict, dict]:
     for which in (n for n in "aefg" if hasattr(library, f"places_{n}")):
         places = np.zeros((n if which == "g" else m, k), np.uint32)
         getattr(library, f"places_{which}")(places.ctypes.data_as(ctypes.c_void_p), m, n, k)
-        layouts[f"{name}_{which}"] = places
+        steps = np.diff(places.astype(np.int64), axis=0, prepend=0)
+        layouts[f"{name}_{which}"] = np.diff(steps, axis=1, prepend=0).astype(np.int32)
     pieces = cut(ctypes.string_at(start, how.size), maps)
     return {
         "grid": list(how.grid), "block": list(how.block), "cluster": list(how.cluster), "shared": how.shared, "params": pieces,

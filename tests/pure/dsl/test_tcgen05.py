@@ -152,6 +152,10 @@ C = "tcgen05.mma of .kind::f16"
             f"{C} with cta_group=2: N is a multiple of 16 up to 256, not 8 (idesc 0x08020490)",
         ),
         ({"idesc": 0x8020490, "ws": True}, f"{C} with cta_group=1, ws: N is 64, 128 or 256, not 8 (idesc 0x08020490)"),
+        (
+            {**SCALED, "idesc": 0x8840004, "sparse": True, "sparse_metadata": "$m", "cta_group": 2},
+            "tcgen05.mma of .kind::mxf8f6f4 with cta_group=2: M is 256, not 128 (idesc 0x08840004)",
+        ),
         ({"sparse": True}, f"{C}: sparse=True and sparse_metadata, an address in tensor memory, go together"),
         ({"sparse_metadata": "$m"}, f"{C}: sparse=True and sparse_metadata, an address in tensor memory, go together"),
         ({"ws": True, "cta_group": 2}, f"{C}: ws is of one CTA (cta_group=1) and of f16, tf32, f8f6f4 and i8"),

@@ -20,6 +20,7 @@ from warpsmith.simulator.tensormap import TensorMap
 _HERE = DATA.parent / "cutlass"
 _FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 _F16, _BF16, _E4M3, _E5M2 = np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+_UE8M0 = ml_dtypes.float8_e8m0fnu
 _PLAIN = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _TENSOR_MEMORY = ("missing-tcgen05-fence", "missing-tcgen05-wait")
 _PAIR = (*_TENSOR_MEMORY, "uninitialised-barrier")
@@ -33,7 +34,7 @@ def _launches() -> dict[str, Any]:
 
 
 def _places(name: str) -> np.ndarray:
-    return np.load(_HERE / "layouts.npz")[name]
+    return np.load(_HERE / "layouts.npz")[name].cumsum(axis=0).cumsum(axis=1)
 
 
 def _launch(name: str, arch: str, arrays: dict[str, np.ndarray]) -> Launch:
@@ -84,23 +85,34 @@ def _dense(
     _close(result(), a.astype(float) @ b.astype(float).T + added, tc, k)
 
 
+def _placed(rng: np.random.Generator, name: str, stored: np.ndarray, wide: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Choose the column of each stored element of A `[m, k / 2]`: of every four (runs of `wide` elements), two.
+
+    Return the columns, and the elements and their metadata in the order that CUTLASS has for them.
+    """
+    m, chunk = len(stored), 4 * wide
+    k = 2 * stored.shape[1]
+    kept = np.sort(np.argsort(rng.random((m, k // chunk, 4)), axis=-1)[..., :2], axis=-1)
+    codes = (kept[..., 0] | kept[..., 1] << 2).astype(np.uint8)
+    columns = (kept[..., None] * wide + np.arange(wide)).reshape(m, k // chunk, -1) + chunk * np.arange(k // chunk)[:, None]
+    where_a = (_places(f"{name}_a")[:, ::chunk, None] // 2 + np.arange(chunk // 2)).reshape(m, -1)
+    where_e = _places(f"{name}_e")[:, ::chunk] // chunk
+    a, e = np.zeros(stored.size, stored.dtype), np.zeros(-(-(int(where_e.max()) // 2 + 1) // 8) * 8, np.uint8)
+    a[where_a] = stored
+    np.bitwise_or.at(e, where_e // 2, codes << (where_e % 2 * 4).astype(np.uint8))
+    return columns.reshape(m, -1), a, e
+
+
 def _sparse(rng: np.random.Generator, name: str, arch: str, problem: tuple[int, int, int]) -> Judge:
     """Two of four elements of A, in the order that CUTLASS has for them and their metadata."""
     m, n, k = problem
-    dense, b = rng.standard_normal((m, k)).astype(_F16), rng.standard_normal((n, k)).astype(_F16)
-    fours = dense.reshape(m, k // 4, 4)
-    kept = np.sort(np.argsort(rng.random(fours.shape), axis=-1)[..., :2], axis=-1)
-    values = np.take_along_axis(fours, kept, -1)
-    whole = np.zeros_like(fours)
-    np.put_along_axis(whole, kept, values, -1)
-    codes = (kept[..., 0] | kept[..., 1] << 2).astype(np.uint8)
-    where_a, where_e = _places(f"{name}_a")[:, ::4], _places(f"{name}_e")[:, ::4]
-    a, e = np.zeros(m * k // 2, _F16), np.zeros(-(-(int(where_e.max()) // 8 + 1) // 8) * 8, np.uint8)
-    a[where_a // 2], a[where_a // 2 + 1] = values[..., 0], values[..., 1]
-    np.bitwise_or.at(e, where_e // 8, codes << (where_e // 4 % 2 * 4).astype(np.uint8))
+    stored, b = rng.standard_normal((m, k // 2)).astype(_F16), rng.standard_normal((n, k)).astype(_F16)
+    columns, a, e = _placed(rng, name, stored, 1)
+    whole = np.zeros((m, k))
+    np.put_along_axis(whole, columns, stored.astype(float), -1)
     c, d, added, result = _outputs(rng, m, n, np.float32, columns=True)
     yield _launch(name, arch, {"a": a.view(np.uint16), "b": b.view(np.uint16), "c": c, "d": d, "e": e})
-    _close(result(), whole.reshape(m, k).astype(float) @ b.astype(float).T + added, np.float32, k)
+    _close(result(), whole @ b.astype(float).T + added, np.float32, k)
 
 
 def _scaled(rng: np.random.Generator, name: str, arch: str, problem: tuple[int, int, int]) -> Judge:
@@ -119,6 +131,38 @@ def _scaled(rng: np.random.Generator, name: str, arch: str, problem: tuple[int, 
     c, d, added, result = _outputs(rng, m, n, _BF16, columns=False)
     yield _launch(name, arch, {**arrays, "c": c, "d": d})
     _close(result(), operands[0] @ operands[1].T + added, _BF16, k)
+
+
+def _sparse_scaled(
+    rng: np.random.Generator, name: str, arch: str, problem: tuple[int, int, int], kind: tuple[int, int, Any]
+) -> Judge:  # fmt: skip
+    """Two of four elements of A (4-bit floats: pairs), and a factor for so many along K; `kind` is bits, that, and its type.
+
+    Elements and factors are such that all sums are exact, however they are grouped.
+    """
+    (m, n, k), (bits, each, factor) = problem, kind
+    table = _FP4 if bits == 4 else np.arange(256, dtype=np.uint8).view(_E4M3).astype(float)
+    usable = np.flatnonzero(np.isfinite(table) & (np.abs(table) <= 6) & (table * 2 == np.round(table * 2)))
+    stored, b = rng.choice(usable, (m, k // 2)).astype(np.uint8), rng.choice(usable, (n, k)).astype(np.uint8)
+    columns, a, e = _placed(rng, name, stored, 2 if bits == 4 else 1)
+    whole = np.zeros((m, k))
+    np.put_along_axis(whole, columns, table[stored], -1)
+    arrays = {"a": a, "b": b, "e": e}
+    if bits == 4:
+        arrays["a"], arrays["b"] = a[::2] | a[1::2] << 4, b[:, ::2] | b[:, 1::2] << 4
+    operands = [whole, table[b]]
+    for which, factors in enumerate("fg"):
+        places = _places(f"{name}_{factors}")
+        assert (places[:, ::each].repeat(each, axis=1) == places).all()
+        scale = 2.0 ** rng.integers(-1, 2, int(places.max()) + 1)
+        arrays[factors] = np.zeros(-(-scale.size // 512) * 512, np.uint8)
+        arrays[factors][: scale.size] = scale.astype(factor).view(np.uint8)
+        operands[which] = operands[which] * scale[places]
+    c, d, added, result = _outputs(rng, m, n, _BF16, columns=False)
+    c[:] = np.round(added * 2).astype(_BF16).view(np.uint16)
+    yield _launch(name, arch, {**arrays, "c": c, "d": d})
+    want = (operands[0] @ operands[1].T + np.round(added * 2)).astype(_BF16).astype(float)
+    assert np.array_equal(result(), want), int((result() != want).sum())
 
 
 @program("cooperative", source="cooperative", slow=True)
@@ -167,3 +211,21 @@ def ultra(rng: np.random.Generator) -> Judge:
 def geforce(rng: np.random.Generator) -> Judge:
     """Block-scaled mma.sync of elements of four bits"""
     yield from _scaled(rng, "geforce", "sm_120a", (128, 128, 256))
+
+
+@program("sparse_nvfp4", source="sparse_nvfp4", archs=("sm_100a",), remarks=_PAIR, slow=True)
+def sparse_nvfp4(rng: np.random.Generator) -> Judge:
+    """Sparse block-scaled products of pairs of CTAs: pairs of four-bit elements, a factor of type e4m3 for 32 of them"""
+    yield from _sparse_scaled(rng, "sparse_nvfp4", "sm_100a", (256, 128, 512), (4, 32, _E4M3))
+
+
+@program("sparse_mxfp8", source="sparse_mxfp8", archs=("sm_100a",), remarks=_TENSOR_MEMORY, slow=True)
+def sparse_mxfp8(rng: np.random.Generator) -> Judge:
+    """Sparse block-scaled products of e4m3, a factor of type ue8m0 for 64 of them"""
+    yield from _sparse_scaled(rng, "sparse_mxfp8", "sm_100a", (128, 128, 512), (8, 64, _UE8M0))
+
+
+@program("sparse_geforce", source="sparse_geforce", archs=("sm_120a",), slow=True)
+def sparse_geforce(rng: np.random.Generator) -> Judge:
+    """mma.sp with block scaling: pairs of four-bit elements"""
+    yield from _sparse_scaled(rng, "sparse_geforce", "sm_120a", (128, 128, 512), (4, 32, _E4M3))
