@@ -89,7 +89,7 @@ def span_of(x: Lanes, lane: Lane, space: str | None, address: int, size: int) ->
 
 def extents_of(space: Space, index: NDArray[np.int64], n: int) -> list[Extent]:
     """Return items of n bytes at flat indices as extents, neighbours joined."""
-    flat = np.unique(index)
+    flat = np.sort(index, axis=None)
     if flat.size == 0:
         return []
     breaks = np.flatnonzero(np.diff(flat) > n)

@@ -27,9 +27,10 @@ from warpsmith.simulator.binding import (
     whole_row,
     width_of,
 )
+from warpsmith.simulator.collectives import COLLECTIVES, is_collective
 from warpsmith.simulator.compiled_source import compiled_source
 from warpsmith.simulator.definedness import Rule, registers_of, rule_of
-from warpsmith.simulator.grouping import Group, groups, load_registers
+from warpsmith.simulator.grouping import Group, groups, is_product, load_registers
 from warpsmith.simulator.program import Address, Const, Lowered, Operation, Reg, Special, Vector
 from warpsmith.simulator.special import is_moving
 
@@ -39,22 +40,10 @@ if TYPE_CHECKING:
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.program import Block
 
-__all__ = ["COLLECTIVES", "Writer"]
+__all__ = ["Writer"]
 
 _PLAIN = {"ld", "st", "ldu", "atom", "red", "shfl", "vote", "ldmatrix", "stmatrix", "mma", "wgmma", "isspacep", "cvta"}
 """Opcodes whose meanings keep no operand beyond the call: they get live views. Others get copies of addresses and values."""
-
-
-COLLECTIVES: dict[str, int | None] = {
-    "shfl": -1, "vote": -1, "match": -1, "redux": -1, "elect": -1, "bar.warp": 0,
-    "ldmatrix": None, "stmatrix": None, "movmatrix": None, "mma": None, "wmma": None, "wgmma": None,
-}  # fmt: skip
-"""Opcodes that lanes of a warp execute together → the operand that names the members (None: all 32)."""
-
-
-def is_collective(op: Operation) -> bool:
-    """Say whether lanes of a warp execute the instruction together."""
-    return op.opcode in COLLECTIVES or (op.opcode == "tcgen05" and ".aligned" in op.text)
 
 
 @final
@@ -76,7 +65,7 @@ class Writer:
         """Return (make, binds): `make(*[b(x) for b in binds])` is the bound code."""
         if self.masked:
             self.lines.append("m = x.mask")
-        for group in groups(self.operations, enabled=grouped and not self.tracked):
+        for group in groups(self.operations, enabled=grouped and not self.tracked, products=not self.masked):
             self.group(group)
         return self.finish(block, "return 0")
 
@@ -129,7 +118,7 @@ class Writer:
         if op.guard is not None:
             self.guard(op.guard)
         if op.kind == "machine" and g.count > 1:
-            self.loads(g)
+            (self.products if is_product(op) else self.loads)(g)
         elif op.kind == "machine":
             self.machine(op, restore)
         elif op.kind == "copy":
@@ -292,6 +281,15 @@ class Writer:
         self.emit(f"{self.constant(fn.many)}(x, {operations}, {dests}, {array}, {text})")
         self.emit("if x.machine.tracking_began:")
         self.emit(f" return {self.at[id(g.operations[-1])] + 1}")
+
+    def products(self, g: Group) -> None:
+        """Write several products of one A as one."""
+        op = g.operations[0]
+        fn: Any = op.fn
+        self.emit(f"x.op = {self.constant(op)}")
+        d, _, b, c = ([self.argument(one, i) for one in g.operations] for i in range(4))
+        lists = [f"[{', '.join(each)}]" for each in (d, b, c)]
+        self.emit(f"{self.constant(fn.wide)}(x, {lists[0]}, {self.argument(op, 1)}, {lists[1]}, {lists[2]})")
 
     def rendezvous(self, op: Operation, restore: str) -> None:
         """Write: return before the operation while lanes of its member mask are missing."""

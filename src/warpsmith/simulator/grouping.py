@@ -14,7 +14,7 @@ import numpy as np
 
 from warpsmith.simulator.program import Address, Const, Lowered, Operation, Reg, Vector
 
-__all__ = ["Group", "groups", "is_load", "load_registers", "steps_between"]
+__all__ = ["Group", "groups", "is_load", "is_product", "load_registers", "steps_between"]
 
 WIDTHS = {"b16": 2, "b32": 4, "b64": 8, "pred": 1}
 
@@ -35,12 +35,14 @@ class Group:
         return len(self.operations)
 
 
-def groups(operations: list[Operation], *, enabled: bool) -> list[Group]:
-    """Cut a block's operations into groups, in order."""
+def groups(operations: list[Operation], *, enabled: bool, products: bool = False) -> list[Group]:
+    """Cut a block's operations into groups, in order; `products`: matrix products of one A, too."""
     out: list[Group] = []
     at = 0
     while at < len(operations):
         end, steps = (_loads(operations, at), []) if is_load(operations[at]) and enabled else (at + 1, [])
+        if enabled and products and is_product(operations[at]):
+            end = _products(operations, at)
         if enabled and end == at + 1:
             end, steps = _run(operations, at)
         members = operations[at:end]
@@ -54,6 +56,32 @@ def groups(operations: list[Operation], *, enabled: bool) -> list[Group]:
 def is_load(op: Operation) -> bool:
     """Say whether several of these can be one access."""
     return op.kind == "machine" and op.guard is None and hasattr(op.fn, "many")
+
+
+def is_product(op: Operation) -> bool:
+    """Say whether several of these with one A can be one product: D, A, B, C in registers."""
+    return (
+        op.kind == "machine"
+        and op.guard is None
+        and hasattr(op.fn, "wide")
+        and all(isinstance(r, Reg) for o in op.operands for r in (o.items if isinstance(o, Vector) else (o,)))
+    )
+
+
+def _products(operations: list[Operation], at: int) -> int:
+    """Return the end of the run of products with one A that begins at `at`."""
+    first = operations[at]
+    written = set(first.writes())
+    end = at + 1
+    while end < len(operations):
+        op = operations[end]
+        if op.fn is not first.fn or not is_product(op) or op.operands[1] != first.operands[1]:
+            break
+        if (op.reads() | op.writes()) & written:
+            break
+        written |= op.writes()
+        end += 1
+    return end
 
 
 def load_registers(operations: list[Operation]) -> tuple[Reg, int, int, int] | None:

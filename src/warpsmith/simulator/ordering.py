@@ -23,8 +23,8 @@ __all__ = ["reorder"]
 PROBE = "watch"
 """The opcode of the operations that stand for watch points."""
 _SPACINGS = (1, 2, 4, 8)
-_FREE = ("ld",)
-"""Machine operations that only read memory: they may pass each other."""
+_FREE = ("ld", "ldmatrix", "mma")
+"""Machine operations that only read memory, or none: they may pass each other."""
 
 
 def reorder(operations: list[Operation]) -> list[Operation]:
@@ -97,6 +97,8 @@ def _kind(op: Operation, index: int) -> Hashable:
     """Return what operations that may become one call have in common; others stand alone."""
     if op.guard is not None or _moves(op) or op.kind == "sync" or (op.kind == "machine" and op.opcode not in _FREE):
         return index
+    if op.opcode == "mma":  # those of one A
+        return (id(op.fn), op.operands[1])
     if op.kind == "machine":
         address = next((o for o in op.operands if isinstance(o, Address)), None)
         base = address.base if address is not None else None

@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpsmith.simulator.operands import VectorDest
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from warpsmith.simulator.lanes import Lanes
 
     Map = tuple[NDArray[np.intp], NDArray[np.intp]]
 
-__all__ = ["elements", "matrices", "packed", "registers", "write_registers"]
+__all__ = ["elements", "gathered", "matrices", "packed", "registers", "spread", "write_registers"]
+
+_ELEMENTS, _KEPT = 1 << 18, 48
+"""Largest index that is kept between calls, and how many."""
 
 
 def registers(x: Lanes, operand: Any) -> NDArray[Any]:
@@ -52,8 +59,54 @@ def _inverse(where: Map, shape: tuple[int, int]) -> NDArray[np.intp]:
     return found[1]
 
 
+_indices: dict[tuple[Any, ...], tuple[Map, NDArray[np.intp]]] = {}
+
+
+def _kept(where: Map, key: tuple[Any, ...], make: Callable[[], NDArray[np.intp]]) -> NDArray[np.intp]:
+    """Return the index of a fragment map and a key, made once; indices that are too large are made each time."""
+    found = _indices.get((id(where), *key))
+    if found is None:
+        found = where, make()
+        if found[1].size > _ELEMENTS:
+            return found[1]
+        if len(_indices) >= _KEPT:
+            del _indices[next(iter(_indices))]
+        _indices[id(where), *key] = found
+    return found[1]
+
+
+def gathered(parts: NDArray[Any], where: Map, shape: tuple[int, int], count: int = 1) -> NDArray[Any]:
+    """Return matrices `[warp, m, count·n]` of all warps from elements `[count·registers, C, T, parts]`, side by side."""
+    per, warps = parts.shape[-1], parts.shape[1] * parts.shape[2] // 32
+
+    def make() -> NDArray[np.intp]:
+        register, rest = np.divmod(_inverse(where, shape), 32 * per)
+        first = np.arange(count)[:, None] * where[0].shape[0] + register[:, None, :]
+        return (first * warps + np.arange(warps)[:, None, None, None]) * (32 * per) + rest[:, None, :]
+
+    index = _kept(where, ("gather", shape, count, warps, per), make)
+    return parts.reshape(-1).take(index, mode="clip").reshape(warps, shape[0], -1)
+
+
+def spread(values: NDArray[Any], where: Map, count: int = 1) -> NDArray[Any]:
+    """Undo `gathered`: registers `[count·registers, warp, 32]` of matrices `[warp, m, count·n]`, f16 values in pairs."""
+    warps, m, wide = values.shape
+    row, column = where
+
+    def make() -> NDArray[np.intp]:
+        warp, each = np.arange(warps)[:, None, None], np.arange(count)[:, None, None, None, None]
+        return (warp * m + row[:, None]) * wide + column[:, None] + each * (wide // count)
+
+    taken = values.reshape(-1).take(_kept(where, ("spread", values.shape, count), make), mode="clip")
+    if row.shape[-1] == 2:
+        taken = taken.astype(np.float16).view(np.uint32)
+    return taken.reshape(-1, warps, 32)
+
+
 def matrices(parts: NDArray[Any], where: Map, shape: tuple[int, int], warps: NDArray[np.bool_]) -> NDArray[Any]:
     """Return the matrices `[warp, *shape]` of the chosen warps from elements `[n, C, T, parts]`."""
+    if warps.all():
+        return gathered(parts, where, shape)
     n, per = parts.shape[0], parts.shape[-1]
     flat = parts.reshape(n, -1, 32, per)[:, warps]
     flat = np.moveaxis(flat, 1, 0).reshape(flat.shape[1], -1)
@@ -72,10 +125,14 @@ def packed(values: NDArray[Any], where: Map) -> NDArray[Any]:
 
 def write_registers(x: Lanes, dests: Any, values: NDArray[Any], warps: NDArray[np.bool_]) -> None:
     """Write registers `[n, warp, 32]` of the chosen warps to the destinations."""
+    everyone, plain = bool(warps.all()), isinstance(dests, VectorDest)
+    if everyone and plain and dests.array is not None and x.mask is None and x.machine.registers.undefined is None:
+        np.copyto(dests.array, values.reshape(-1, *x.shape).view(dests.array.dtype))
+        return
     for dest, value in zip(dests, values, strict=True):
         if dest is None:
             continue
-        if warps.all():
+        if everyone:
             x.put(dest, np.ascontiguousarray(value).reshape(x.shape))
             continue
         whole = np.zeros((warps.size, 32), value.dtype)

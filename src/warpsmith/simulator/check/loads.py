@@ -78,14 +78,17 @@ class Loads:
             return
         shadow.used = True
         site = races.sites.of(x.op)
-        groups, again = self.grouped.find(x, index, shadow.cell) if self._may_group(shadow) else (None, False)
-        if groups is not None and self._vouched(x, groups):
-            self._note_groups(x, groups, site, None)
-            return
-        each = _of_lanes(x, index, pieces)
-        if groups is None and again and (groups := self._group_all(x, shadow, each, pieces[0].n)) is not None:
-            self.grouped.keep(x, index, groups)
-        for at in each:
+        groups, each = None, None
+        if self._may_group(shadow):
+            groups, _ = self.grouped.find(x, index, shadow.cell)
+            if groups is None:
+                each = _of_lanes(x, index, pieces)
+                if (groups := self._group_all(x, shadow, each, pieces[0].n)) is not None:
+                    self.grouped.keep(x, index, groups)
+            if groups is not None and self._vouched(x, groups):
+                self._note_groups(x, groups, site, None)
+                return
+        for at in each or _of_lanes(x, index, pieces):
             a = Accesses(shadow, site, at, shadow.cells(at, pieces[0].n, reading=True), "reads")
             self._judge(x, a, None)
             if groups is None:

@@ -128,8 +128,10 @@ def grouped(x: Lanes, at: Ints, readers: int, *, deep: bool, strong: bool) -> Re
     start = np.flatnonzero(first)
     place, lane, threads = place.reshape(-1)[start], lane.reshape(-1)[start], shape[-1]
     number = start // (shape[-2] * threads) % shape[-3] if at.ndim - deep > 2 else np.zeros_like(start)
-    if at.ndim - deep > 2 and np.unique(place).size != place.size:
-        return None
+    if at.ndim - deep > 2:
+        ordered = np.sort(place)
+        if (ordered[1:] == ordered[:-1]).any():
+            return None
     masks = np.bitwise_or.reduceat(bits.reshape(-1), start) if start.size else np.zeros(0, np.uint32)
     several = masks != np.uint32(1) << lane.astype(np.uint32)
     rows, lowest = start // threads % shape[-2], start % threads // 32 * 32 + lane

@@ -80,6 +80,7 @@ def _issue(x: Lanes, at: Located, sources: list[Located], sizes: NDArray[np.int6
     lanes = (x.active() if at.mask is None else at.mask).copy()
     if not lanes.any():
         return
+    shift = n.bit_length() - 1
     target, index = at.space, np.broadcast_to(at.index, x.shape).copy()
     sources = [Located(s.space, np.array(s.index), None if s.mask is None else np.array(s.mask)) for s in sources]
 
@@ -88,15 +89,19 @@ def _issue(x: Lanes, at: Located, sources: list[Located], sizes: NDArray[np.int6
         flags = np.zeros((*lanes.shape, n), np.uint8)
         for s in sources:
             taken = lanes if s.mask is None else lanes & s.mask
-            span = np.arange(n)
-            where = s.index[taken][:, None] + span
-            kept = span < sizes[taken][:, None]
-            s.space.note_read(where[kept], 1)
-            data[taken] = s.space.data.take(where, mode="clip") * kept
-            flags[taken] = s.space.shadow.take(where, mode="clip") * kept & UNDEFINED
-        where = index[lanes][:, None] + np.arange(n)
-        target.data[where] = data[lanes]
-        target.shadow[where] |= flags[lanes]
+            where, size = s.index[taken], sizes[taken][:, None]
+            data[taken] = s.space.views[n].take(where >> shift, mode="clip")[:, None].view(np.uint8)
+            flags[taken] = s.space.flags(where, n)[:, None].view(np.uint8) & UNDEFINED
+            if (size == n).all():
+                s.space.note_read(where, n)
+                continue
+            kept = np.arange(n) < size
+            s.space.note_read((where[:, None] + np.arange(n))[kept], 1)
+            data[taken] *= kept
+            flags[taken] *= kept
+        target.write(index[lanes], n, data[lanes].view(target.views[n].dtype)[:, 0])
+        if flags.any():
+            target.shadow[index[lanes][:, None] + np.arange(n)] |= flags[lanes]
         machine.progress()
 
     op = AsyncOperation("cp.async", complete, x.c0 + int(np.nonzero(lanes.any(1))[0][0]), x.place, threads_text(x, lanes))

@@ -11,6 +11,7 @@ from warpsmith.simulator.fragments import accumulator, operand_a, operand_b, vol
 from warpsmith.simulator.meanings.mma_double import double_product
 from warpsmith.simulator.meanings.mma_emulated import bytes_as_halves, lacks_bytes, lacks_volta_shape, volta_product
 from warpsmith.simulator.meanings.mma_scaled import block_scaled
+from warpsmith.simulator.meanings.mma_wide import Form, wide_product
 from warpsmith.simulator.meanings.registry import machine
 from warpsmith.simulator.multiply import multiply
 from warpsmith.simulator.operand_values import WIDTH, values
@@ -71,6 +72,9 @@ def mma(m: Match) -> Function | Refused:
             product = multiply(x.machine, left, right, third, types, saturate=saturate)
         write_registers(x, d, packed(product, map_d), warps)
 
+    if sparsity is None and not differing and a_type != "f64":
+        form = Form(types, (rows, columns, depth), (map_a, map_b, map_c, map_d), saturate)
+        run.wide = wide_product(form, run)  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
     return run
 
 
