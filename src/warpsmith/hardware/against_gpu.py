@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from warpsmith.assembly.ptx.miscompiled import miscompiled_here
 from warpsmith.assembly.ptx.printer import print_module
 from warpsmith.assembly.ptx.tree import Instruction
 from warpsmith.base.device import device_for
@@ -90,6 +91,8 @@ class Comparison:
     """Options of ptxas."""
     unoptimised: bool | None = None
     """Whether every bit is equal when ptxas compiles with `-O0`; None where that was not tried."""
+    miscompiled: tuple[str, ...] = ()
+    """What this ptxas is known to make wrong code of, where the outputs differ."""
 
     @property
     def same(self) -> bool:
@@ -113,6 +116,9 @@ class Comparison:
             lines[0] += str(self.difference)
         if self.unoptimised is not None:
             lines.append(_WITHOUT_OPTIMISATION[self.unoptimised])
+        if self.miscompiled:
+            lines.append("known to be compiled wrong:")
+            lines += [f"  {text}" for text in self.miscompiled]
         if self.excluded:
             lines.append("not comparable bit for bit, since the kernel has:")
             lines += [f"  {text}" for text in self.excluded]
@@ -207,7 +213,9 @@ def compare_with_gpu(module: Any, ptxas: tuple[str, ...], options: dict[str, Any
             difference = replace(difference, writer=_writer(difference, tree, entry, options, arrays))
         _restore(arrays, computed)
     count = len(arrays) + len(gpu.globals)
-    result.comparison = Comparison(gpu.device, count, difference, may_differ, ptxas, unoptimised)
+    wrong = [] if difference is None else miscompiled_here(tree, ptxas)
+    known = tuple(f"{f.where}: {f.message}" for f in wrong if f.severity == "error")
+    result.comparison = Comparison(gpu.device, count, difference, may_differ, ptxas, unoptimised, known)
     return result
 
 

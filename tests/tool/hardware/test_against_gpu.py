@@ -205,3 +205,15 @@ def test_ptx_for_a_newer_architecture_is_refused(driver: RecordingDriver) -> Non
 def test_arguments_are_judged_as_by_the_simulator(driver: RecordingDriver) -> None:
     with pytest.raises(InputError, match=r"^kernel `k` takes 3 arguments \(a, c, s\); 1 were given$"):
         ws.simulate(ptx(), grid=1, block=32, args=[1], against_gpu=True)
+
+
+def test_what_ptxas_compiles_wrong_is_named_where_outputs_differ(driver: RecordingDriver) -> None:
+    body = ".reg .pred %q<2>; setp.eq.u32 %q0, %i, 3; setp.eq.u32 %q1, %i, 4; @%q0 testp.finite.f32 %q1, %x;"
+    driver.kernel = scale()
+    result, _ = both(body)
+    assert result.comparison.miscompiled == ()
+    driver.kernel = scale(wrong=5)
+    result, _ = both(body)
+    (told,) = result.comparison.miscompiled
+    assert told.startswith("<string>:17: `@%q0 testp.finite.f32 %q1, %x`: ptxas 1")
+    assert f"\nknown to be compiled wrong:\n  {told}" in str(result.comparison)

@@ -33,6 +33,8 @@ _SCALED = ("rcp", "sqrt", "rsqrt", "lg2", "ex2")
 """Opcodes that end in another instruction where they keep subnormals: their results are shifted by as bits."""
 _PAIR_MADE = frozenset(("ld", "ldu", "atom"))
 """Opcodes that write both words of a 64-bit register at once, as `mul.wide` does."""
+_WRAPPING = frozenset(f"{opcode}{carry}.{sign}32" for opcode in ("add", "sub") for carry in ("", ".cc") for sign in "us")
+"""Sums that a saturating one cancels terms of."""
 _INTEGERS = frozenset(("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"))
 
 
@@ -77,7 +79,7 @@ def rzi_of_flushed(flow: Flow, step: Step) -> list[Step] | None:
 
 def bfe_position(flow: Flow, step: Step) -> list[Step] | None:
     """`bfe.s32` whose position and length are constants, the position past bit 31."""
-    if step.instruction.mnemonic != "bfe.s32":
+    if step.instruction.mnemonic != "bfe.s32" or flow.constant(step, step.instruction.operands[1]) is not None:
         return None
     position, length = (flow.constant(step, o) for o in step.instruction.operands[2:4])
     return [] if position is not None and position & 255 > 31 and length is not None and length & 255 else None
@@ -122,6 +124,31 @@ def video_h1(flow: Flow, step: Step) -> list[Step] | None:
     return [] if isinstance(result, Name) and result.member == "h1" and len(step.instruction.operands) == 4 else None
 
 
+def half_function_and(flow: Flow, step: Step) -> list[Step] | None:
+    """`and.b16` with a constant of what `tanh` or `ex2` of f16 made in the same block."""
+    _, a, b = step.instruction.operands
+    for operand, other in ((a, b), (b, a)):
+        made = flow.source(step, operand)
+        if made is None or made.block != step.block or flow.constant(step, other) is None:
+            continue
+        if made.instruction.opcode in ("tanh", "ex2") and _words(made)[-1] == "f16":
+            return [made]
+    return None
+
+
+def negated_s16(flow: Flow, step: Step) -> list[Step] | None:
+    """A signed 16-bit operand that is extended, and that `neg.s16`, `abs.s16` or `sub.s16` from zero made."""
+    last = 3 if step.instruction.opcode in ("mul", "mad", "setp") else 2
+    for operand in step.instruction.operands[1:last]:
+        made = flow.source(step, operand)
+        if made is None:
+            continue
+        words = made.instruction.mnemonic
+        if words in ("neg.s16", "abs.s16") or (words == "sub.s16" and flow.constant(made, made.instruction.operands[1]) == 0):
+            return [made]
+    return None
+
+
 def half_pair_atomic(flow: Flow, step: Step) -> list[Step] | None:
     """An atomic addition of f16x2 or bf16x2 to shared memory, or by a generic address, of one word of a 64-bit register."""
     words = _words(step)
@@ -154,7 +181,7 @@ def guarded_set(flow: Flow, step: Step) -> list[Step] | None:
     """A guarded `set` that ptxas builds from several instructions, whose result has a value already."""
     words = _words(step)
     result, compared = words[-2], words[-1]
-    narrow = compared in ("b16", "u16", "s16", "f16") and result in ("s32", "u32")
+    narrow = compared in ("b16", "u16", "s16", "f16", "bf16") and result in ("s32", "u32")
     built = result in ("f16", "bf16") or (result == "f32" and compared not in ("f16", "bf16")) or narrow
     return [] if step.guarded and built and _held(flow, step) else None
 
@@ -169,7 +196,9 @@ def shift_by_cnot(flow: Flow, step: Step) -> list[Step] | None:
     if step.instruction.mnemonic not in ("shl.b16", "shr.u16", "shr.b16"):
         return None
     made = flow.source(step, step.instruction.operands[2])
-    return [made] if made is not None and made.instruction.mnemonic == "cnot.b32" else None
+    if made is None or made.instruction.mnemonic != "cnot.b32" or flow.constant(made, made.instruction.operands[1]) is not None:
+        return None
+    return [made]
 
 
 def abs_of_float(flow: Flow, step: Step) -> list[Step] | None:
@@ -192,7 +221,7 @@ def saturated_cancel(flow: Flow, step: Step) -> list[Step] | None:
     outer = step.instruction.opcode
     for operand, other in ((a, b), (b, a)):
         made = flow.source(step, operand)
-        if made is None or made.instruction.mnemonic not in ("add.s32", "add.u32", "sub.s32", "sub.u32"):
+        if made is None or made.instruction.mnemonic not in _WRAPPING:
             continue
         _, x, y = made.instruction.operands
         inner = made.instruction.opcode
@@ -245,7 +274,8 @@ def lop3_zero_test(flow: Flow, step: Step) -> list[Step] | None:
     made = flow.source(step, tested)
     if made is None or made.instruction.opcode != "lop3" or not isinstance(made.instruction.operands[0], PairOperand):
         return None
-    return [made] if _words(made)[1] in ("and", "or") else None
+    # by `.or` a division goes wrong where its divisor is zero only, and that result is open (9.7.1.9)
+    return [made] if _words(made)[1] in (("and",) if words[0] != "setp" else ("and", "or")) else None
 
 
 def madc_high(flow: Flow, step: Step) -> list[Step] | None:
@@ -270,9 +300,11 @@ PATTERNS: dict[str, Pattern] = {
     "bfe-position": bfe_position,
     "guarded-set": guarded_set,
     "guarded-testp": guarded_testp,
+    "half-function-and": half_function_and,
     "half-pair-atomic": half_pair_atomic,
     "lop3-zero-test": lop3_zero_test,
     "madc-high": madc_high,
+    "negated-s16": negated_s16,
     "returned-b128": returned_b128,
     "rzi-of-ftz": rzi_of_flushed,
     "saturated-cancel": saturated_cancel,

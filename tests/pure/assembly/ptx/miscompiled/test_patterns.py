@@ -77,6 +77,7 @@ def test_both_programs_compute_the_same(case: Case) -> None:
         # bfe-position
         "bfe.s32 %r1, %r11, 31, 8;",
         "bfe.s32 %r1, %r11, 40, 0;",
+        "bfe.s32 %r1, -5, 40, 8;",
         "bfe.s32 %r1, %r11, 40, %r11;",
         "bfe.u32 %r1, %r11, 40, 8;",
         "ld.global.b64 %rd5, [%rd1]; bfe.s64 %rd6, %rd5, 70, 8;",
@@ -105,6 +106,7 @@ def test_both_programs_compute_the_same(case: Case) -> None:
         "setp.eq.u32 %p0, %r11, 3; mov.b32 %r1, 5; @%p0 set.lt.s32.s32 %r1, %r11, 7;",
         # shift-by-cnot
         "cnot.b32 %r1, %r11; shl.b32 %r2, %r11, %r1;",
+        "ld.global.b16 %h0, [%rd1]; cnot.b32 %r1, 255; shl.b16 %h1, %h0, %r1;",
         "ld.global.b16 %h0, [%rd1]; cnot.b32 %r1, %r11; shr.s16 %h1, %h0, %r1;",
         # abs-of-float: a result that may be negative, or a scaled one
         "add.f32 %r1, %r11, %r11; abs.f16x2 %r2, %r1;",
@@ -123,10 +125,21 @@ def test_both_programs_compute_the_same(case: Case) -> None:
         "setp.eq.u32 %p0, %r11, 3; lop3.or.b32 %r1|%p1, %r11, %r11, 5, 0x96, %p0; setp.lt.s32 %p2, %r1, 0;",
         "setp.eq.u32 %p0, %r11, 3; lop3.or.b32 %r1|%p1, %r11, %r11, 5, 0x96, %p0; rem.s32 %r2, %r11, %r1;",
         "setp.eq.u32 %p0, %r11, 3; mov.b32 %r1, 9; @%p0 lop3.or.b32 %r1|%p1, %r1, %r1, 5, 9, %p0; setp.eq.u32 %p2, %r1, 0;",
+        "setp.eq.u32 %p0, %r11, 3; lop3.or.b32 %r1|%p1, %r11, %r11, 5, 0x96, %p0; rem.u32 %r2, %r11, %r1;",
         # madc-high: a carry, or an unknown one, or the lower half
         "mov.b32 %r0, -3; add.cc.u32 %r1, %r0, %r0; madc.hi.s64 %rd6, %rd1, %rd2, %rd3;",
         "add.cc.u32 %r1, %r11, %r11; madc.hi.s64 %rd6, %rd1, %rd2, %rd3;",
         "mov.b32 %r0, 3; add.cc.u32 %r1, %r0, %r0; madc.lo.s64 %rd6, %rd1, %rd2, %rd3;",
+        # half-function-and: another type, another operation, another block, no constant
+        "ld.global.b16 %h0, [%rd1]; tanh.approx.bf16 %h1, %h0; and.b16 %h2, %h1, 1;",
+        "ld.global.b16 %h0, [%rd1]; tanh.approx.f16 %h1, %h0; or.b16 %h2, %h1, 1;",
+        "ld.global.b16 %h0, [%rd1]; tanh.approx.f16 %h1, %h0; bra L; L: and.b16 %h2, %h1, 1;",
+        "ld.global.v2.b16 {%h0, %h3}, [%rd1]; tanh.approx.f16 %h1, %h0; and.b16 %h2, %h1, %h3;",
+        # negated-s16: not extended, or not negated
+        "ld.global.b16 %h0, [%rd1]; neg.s16 %h1, %h0; cvt.u32.u16 %r0, %h1;",
+        "ld.global.b16 %h0, [%rd1]; neg.s16 %h1, %h0; mul.lo.s16 %h2, %h1, 3;",
+        "ld.global.b16 %h0, [%rd1]; not.b16 %h1, %h0; cvt.s32.s16 %r0, %h1;",
+        "ld.global.v2.b16 {%h0, %h1}, [%rd1]; sub.s16 %h1, %h1, %h0; cvt.s32.s16 %r0, %h1;",
         # v8-store
         "ld.global.v4.b16 {%h0, %h1, %h2, %h3}, [%rd1]; st.global.v4.b16 [%rd2], {%h0, %h1, %h2, %h3};",
     ],
@@ -158,6 +171,10 @@ def test_what_ptxas_compiles_right_has_none(body: str) -> None:
         ("mov.b32 %r0, 7; sub.u32 %r1, %r0, %r11; add.sat.s32 %r2, %r0, %r1;", "saturated-constants"),
         ("lop3.and.b32 %r1|%p1, %r11, %r11, 5, 0x96, %p0; mov.b32 %r2, %r1; setp.ne.b32 %p2, 0, %r2;", "lop3-zero-test"),
         ("lop3.and.b32 %r1|%p1, %r11, %r11, 5, 0x96, %p0; div.u32 %r2, %r11, %r1;", "lop3-zero-test"),
+        ("add.cc.u32 %r1, %r11, %r11; addc.u32 %r2, 0, 0; sub.sat.s32 %r3, %r11, %r1;", "saturated-cancel"),
+        ("ex2.approx.f16 %h2, %h1; mov.b16 %h3, %h2; mov.b16 %h0, 3; and.b16 %h1, %h0, %h3;", "half-function-and"),
+        ("mov.b16 %h2, 0; sub.s16 %h3, %h2, %h1; bra L; L: mad.wide.s16 %r1, %h0, %h3, %r11;", "negated-s16"),
+        ("abs.s16 %h2, %h1; cvt.s64.s16 %rd5, %h2;", "negated-s16"),
         ("add.cc.s32 %r1, 5, 7; madc.hi.cc.u64 %rd6, %rd1, %rd2, %rd3;", "madc-high"),
     ],
 )  # fmt: skip
