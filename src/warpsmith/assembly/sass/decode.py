@@ -20,6 +20,9 @@ _YIELD = 1 << 109
 _REUSE = 7 << 122
 _LOW = (1 << 105) - 1
 
+_TEXTS = 250_000
+"""Texts of so many words are remembered; then all are forgotten."""
+
 
 @final
 class Form:
@@ -195,7 +198,7 @@ class Decoder:
                 return None
             text = form.text(word, address)
             if not form.relative:
-                if len(self._texts) > 1_000_000:
+                if len(self._texts) > _TEXTS:
                     self._texts.clear()
                 self._texts[key] = text
         return text

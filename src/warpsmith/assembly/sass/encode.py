@@ -24,7 +24,7 @@ __all__ = ["Encoder", "mnemonic_of"]
 
 _REUSE = 7 << 122
 _TEXT = (1 << 105) - 1
-_MANY = 50_000
+_MANY = 10_000
 """Texts of this many kinds are remembered; then all are forgotten."""
 
 _REGISTER = re.compile(r"U?R(?:\d+|Z)|U?P(?:\d+|T)")

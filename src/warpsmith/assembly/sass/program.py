@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, final, overload
 
 from warpsmith.assembly.sass.control import CONTROL_MASK, Control
@@ -30,14 +30,16 @@ __all__ = ["FieldValue", "Instruction", "Program", "decode", "tools_of"]
 
 _REUSE = 7 << 122
 _HIGH = 7 << 125
+_TOOLS = 4
+"""Architectures whose decoder and encoder are kept, for they remember what they have read: up to some 200 MB each."""
 
 
 def tools_of(arch: str, folder: Path) -> tuple[Decoder, Encoder]:
-    """Return the decoder and encoder of an architecture, made once."""
+    """Return the decoder and encoder of an architecture, made once for the latest few."""
     return _tools(arch, folder if folder.is_absolute() else folder.absolute())
 
 
-@cache
+@lru_cache(maxsize=_TOOLS)
 def _tools(arch: str, folder: Path) -> tuple[Decoder, Encoder]:
     decoder = Decoder(load_table(arch, folder))
     return decoder, Encoder(decoder.table, decoder)
