@@ -121,7 +121,16 @@ def test_nothing_between_is_worse_than_too_little() -> None:
     assert result.findings[0].message.endswith("; nothing orders the two")
 
 
-@pytest.mark.parametrize(("fence", "ordered"), [("", False), (FENCE, True), (" fence.acq_rel.cta;\n", False)])
+@pytest.mark.parametrize(
+    ("fence", "ordered"),
+    [
+        ("", False),
+        (FENCE, True),
+        (" fence.cluster.acq_rel;\n", True),
+        (" fence.cluster;\n", True),
+        (" fence.acq_rel.cta;\n", False),
+    ],
+)
 def test_a_relaxed_arrival_at_the_cluster_barrier(fence: str, ordered: bool) -> None:
     """9.7.15.3: it orders memory only with a fence before it."""
     middle = fence + " barrier.cluster.arrive.relaxed.aligned;\n barrier.cluster.wait.aligned;\n"

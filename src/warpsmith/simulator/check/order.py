@@ -14,6 +14,7 @@ import numpy as np
 from warpsmith.base.findings import Related
 from warpsmith.simulator.check.clocks import KNOWN, OBSERVED, Message
 from warpsmith.simulator.check.columns import ORDINAL
+from warpsmith.simulator.check.sites import fences_memory
 from warpsmith.simulator.units import units_of
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 __all__ = ["Order", "Telling"]
-
-_FENCES = ("acq_rel", "sc", "acquire", "release")
 
 
 class _Told(NamedTuple):
@@ -289,7 +288,7 @@ class Order:
             return
         if words[1] == "mbarrier_init":
             self._publish(x)
-        if words[0] != "membar" and words[1] not in _FENCES:
+        if not fences_memory(words):
             return
         scope = 1 if "cta" in words else 2 if "cluster" in words else 3
         active = x.active()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 from warpsmith.base.findings import Related
+from warpsmith.simulator.check.sites import fences_memory
 from warpsmith.simulator.findings import threads_text
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _through_memory(program: Program) -> bool:
                 return True
             if words[0] == "ld" and "relaxed" in words:
                 return True
-            if words[0] == "membar" or (words[0] == "fence" and words[1] in ("acq_rel", "sc", "acquire", "release")):
+            if fences_memory(words):
                 return True
     return False
 

@@ -19,6 +19,7 @@ __all__ = [
     "Sites",
     "columns_of",
     "executes_apart",
+    "fences_memory",
     "is_strong",
     "is_strong_write",
     "operations_of",
@@ -28,6 +29,8 @@ __all__ = [
 
 _SCOPES = {"cta": 1, "cluster": 2, "gpu": 3, "sys": 3, "gl": 3}
 _ORDERED = {"acquire", "release", "acq_rel"}
+_OTHER_FENCES = {"proxy", "mbarrier_init", "alias"}
+"""Words of fences of something else. Without them, and without semantics (`fence.gpu`), a fence is `.acq_rel` (9.7.15.4)."""
 
 
 class Site(NamedTuple):
@@ -64,11 +67,18 @@ def operations_of(program: Program) -> Iterator[Operation]:
             yield last
 
 
+def fences_memory(words: list[str]) -> bool:
+    """Say whether an instruction is a fence of what its thread accesses (not of proxies, nor of initialisations alone)."""
+    if words[0] != "fence":
+        return words[0] == "membar"
+    return _OTHER_FENCES.isdisjoint(words)
+
+
 def orders_through_memory(program: Program) -> bool:
     """Say whether threads may order their accesses through memory: fences, acquire and release operations."""
     for op in operations_of(program):
         words = op.text.split(".")
-        if words[0] == "membar" or (words[0] == "fence" and words[1] in ("acq_rel", "sc", "acquire", "release")):
+        if fences_memory(words):
             return True
         if words[0] in ("ld", "st", "atom", "red") and not _ORDERED.isdisjoint(words):
             return True
