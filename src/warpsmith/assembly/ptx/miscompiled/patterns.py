@@ -35,6 +35,8 @@ _PAIR_MADE = frozenset(("ld", "ldu", "atom"))
 """Opcodes that write both words of a 64-bit register at once, as `mul.wide` does."""
 _WRAPPING = frozenset(f"{opcode}{carry}.{sign}32" for opcode in ("add", "sub") for carry in ("", ".cc") for sign in "us")
 """Sums that a saturating one cancels terms of."""
+_BRANCHING = frozenset(("rcp", "sqrt", "rsqrt", "div", "rem", "call", "atom", "red", "sin", "cos", "fns"))
+"""Opcodes of which ptxas builds some forms with branches, calls or loops."""
 _INTEGERS = frozenset(("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"))
 
 
@@ -129,7 +131,8 @@ def half_function_and(flow: Flow, step: Step) -> list[Step] | None:
     _, a, b = step.instruction.operands
     for operand, other in ((a, b), (b, a)):
         made = flow.source(step, operand)
-        if made is None or made.block != step.block or flow.constant(step, other) is None:
+        mask = flow.constant(step, other)
+        if made is None or made.block != step.block or mask is None or mask & 0xFFFF in (0, 0xFFFF):
             continue
         if made.instruction.opcode in ("tanh", "ex2") and _words(made)[-1] == "f16":
             return [made]
@@ -274,8 +277,20 @@ def lop3_zero_test(flow: Flow, step: Step) -> list[Step] | None:
     made = flow.source(step, tested)
     if made is None or made.instruction.opcode != "lop3" or not isinstance(made.instruction.operands[0], PairOperand):
         return None
+    if made.block != step.block or _branches_between(flow, made, step):
+        return None
     # by `.or` a division goes wrong where its divisor is zero only, and that result is open (9.7.1.9)
     return [made] if _words(made)[1] in (("and",) if words[0] != "setp" else ("and", "or")) else None
+
+
+def _branches_between(flow: Flow, first: Step, last: Step) -> bool:
+    """Say whether ptxas may build an instruction between two of one block with branches or calls."""
+    for step in flow.before_in_block(last):
+        if step is first:
+            break
+        if step.instruction.opcode in _BRANCHING:
+            return True
+    return False
 
 
 def madc_high(flow: Flow, step: Step) -> list[Step] | None:

@@ -126,10 +126,13 @@ def test_both_programs_compute_the_same(case: Case) -> None:
         "setp.eq.u32 %p0, %r11, 3; lop3.or.b32 %r1|%p1, %r11, %r11, 5, 0x96, %p0; rem.s32 %r2, %r11, %r1;",
         "setp.eq.u32 %p0, %r11, 3; mov.b32 %r1, 9; @%p0 lop3.or.b32 %r1|%p1, %r1, %r1, 5, 9, %p0; setp.eq.u32 %p2, %r1, 0;",
         "setp.eq.u32 %p0, %r11, 3; lop3.or.b32 %r1|%p1, %r11, %r11, 5, 0x96, %p0; rem.u32 %r2, %r11, %r1;",
+        "lop3.or.b32 %r1|%p1, %r11, %r11, 5, 0x96, %p0; bra L; L: setp.eq.u32 %p2, %r1, 0;",
+        "lop3.or.b32 %r1|%p1, %r11, %r11, 5, 0x96, %p0; rcp.rn.f32 %r2, %r11; setp.eq.u32 %p2, %r1, 0;",
         # madc-high: a carry, or an unknown one, or the lower half
         "mov.b32 %r0, -3; add.cc.u32 %r1, %r0, %r0; madc.hi.s64 %rd6, %rd1, %rd2, %rd3;",
         "add.cc.u32 %r1, %r11, %r11; madc.hi.s64 %rd6, %rd1, %rd2, %rd3;",
         "mov.b32 %r0, 3; add.cc.u32 %r1, %r0, %r0; madc.lo.s64 %rd6, %rd1, %rd2, %rd3;",
+        "ld.global.b16 %h0, [%rd1]; tanh.approx.f16 %h1, %h0; and.b16 %h2, %h1, 0;",
         # half-function-and: another type, another operation, another block, no constant
         "ld.global.b16 %h0, [%rd1]; tanh.approx.bf16 %h1, %h0; and.b16 %h2, %h1, 1;",
         "ld.global.b16 %h0, [%rd1]; tanh.approx.f16 %h1, %h0; or.b16 %h2, %h1, 1;",
