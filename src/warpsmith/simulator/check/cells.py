@@ -54,7 +54,7 @@ def _matrix(_: Operation, words: list[str]) -> int:
 
 
 def _fragment(_: Operation, words: list[str]) -> int:
-    return _FRAGMENTS[words[-1]] if words[1] == "store" else LARGEST
+    return _FRAGMENTS.get(words[-1], 1) if words[1] == "store" else LARGEST
 
 
 def _copy(op: Operation, words: list[str]) -> int:
