@@ -58,7 +58,9 @@ def parse_arch(name: str) -> Arch:
     """Return the architecture called `name`; raise `InputError` for one this package does not know."""
     m = re.fullmatch(r"sm_(\d+)([af]?)", name)
     if not m or name not in _FIRST_PTX:
-        raise InputError(f"unknown architecture {name!r}; known: {', '.join(ARCHITECTURES)}")
+        near = f"sm_{digits[0].lower()}" if (digits := re.search(r"\d+[afAF]?$", name)) else ""
+        meant = f"; did you mean {near!r}?" if near in _FIRST_PTX else ""
+        raise InputError(f"unknown architecture {name!r}{meant}; known: {', '.join(ARCHITECTURES)}")
     return Arch(int(m[1]), m[2])
 
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files read whole within a limit, and files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,8 +6,45 @@ import errno
 import os
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["write_whole"]
+from warpsmith.base.errors import InputError
+
+__all__ = ["LIMIT", "read_stream", "read_whole", "write_whole"]
+
+LIMIT = 1 << 30
+"""Bytes that are read from a file into memory, unless the caller says otherwise."""
+
+
+def read_whole(path: str | os.PathLike[str], limit: int = LIMIT) -> bytes:
+    """Return the bytes of a file, or what a device or pipe gives until it ends.
+
+    Raises `InputError` for more than `limit` bytes and for an empty path, `OSError`, which names the file, where it cannot be
+    read.
+    """
+    if not os.fspath(path):
+        raise InputError("the path is empty; name a file")
+    try:
+        with Path(path).open("rb") as file:
+            return read_stream(file, str(path), limit)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def read_stream(file: BinaryIO, name: str, limit: int = LIMIT) -> bytes:
+    """Return what a stream gives until it ends; raise `InputError` for more than `limit` bytes."""
+    parts: list[bytes] = []
+    left = limit + 1
+    while left and (part := file.read(min(left, _PART))):
+        parts.append(part)
+        left -= len(part)
+    if not left:
+        raise InputError(f"{name}: more than {limit:,} bytes, the most that is read into memory here")
+    return b"".join(parts)
+
+
+_PART = 1 << 24
+"""Bytes read at a time, so that an endless device is noticed before the memory of `limit` is taken."""
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -12,6 +12,7 @@ import click
 from warpsmith.assembly.sass.assemble import Assembled, assemble_lines
 from warpsmith.assembly.sass.source import Source, parse_source
 from warpsmith.base.errors import CapabilityError, InputError
+from warpsmith.base.whole_file import read_stream, read_whole
 from warpsmith.cli.output import json_option, print_json, write_whole
 from warpsmith.cubin import CapsuleWarning, Cubin
 from warpsmith.cubin import open as open_cubin
@@ -36,6 +37,10 @@ class _Job:
         self.code = {
             f.name: assemble_lines(f.text, arch, name=name, first=f.line) for f in source.functions
         }  # everything is assembled before anything is written
+
+
+_LARGEST = 1 << 28
+"""Bytes of a listing; one of a million instructions has 80 MB."""
 
 
 @click.command()
@@ -106,9 +111,9 @@ def _note_unscheduled(job: _Job) -> None:
 
 def _read(listing: str) -> tuple[str, str]:
     name = "<stdin>" if listing == "-" else listing
-    data = sys.stdin.buffer.read() if listing == "-" else Path(listing).read_bytes()
+    data = read_stream(sys.stdin.buffer, name, _LARGEST) if listing == "-" else read_whole(listing, _LARGEST)
     try:
-        return name, data.decode()
+        return name, data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: no text (byte {error.start:#x}); a listing is UTF-8") from None
 

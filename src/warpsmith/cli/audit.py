@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from warpsmith.assembly.sass.table import FOLDER
+from warpsmith.base.errors import InputError
 from warpsmith.base.optional import adapter
-from warpsmith.cli.find import arch_option, printable
+from warpsmith.cli.find import arch_option
+from warpsmith.cli.gpu_code import printable
 from warpsmith.cli.output import json_option, print_json, write_whole
 from warpsmith.sass.audit import Report, audit
 from warpsmith.sass.audit.html import as_html
@@ -26,13 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
+_TABLES = click.Path(path_type=Path, file_okay=False, exists=True)
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("audit")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True)
 @arch_option
-@click.option("--tables", type=_FOLDER, default=FOLDER, help="Folder of tables to use instead of the package's.")
+@click.option("--tables", type=_TABLES, default=FOLDER, help="Folder of tables to use instead of the package's.")
 @click.option("--work", type=_FOLDER, help="Folder for intermediate results; a run that was cut short goes on from there.")
 @click.option("--sample", default=0, help="Draw this many words instead of taking all.")
 @click.option("--seed", default=0, help="Which words are drawn.")
@@ -77,7 +80,16 @@ def command(
         print_json(report.as_json())
     else:
         print(_text(report, mnemonics=mnemonics))
+    if not report.tallies and not report.unread:
+        raise InputError(_nothing(report, archs))
     return 0 if report.clean else 1
+
+
+def _nothing(report: Report, archs: tuple[str, ...]) -> str:
+    if report.without_table:
+        return f"nothing was compared: there is no table for {', '.join(report.without_table)}"
+    wanted = f" for {' or '.join(archs)}" if archs else ""
+    return f"nothing was compared: no machine code{wanted} was found; `warpsmith find` lists what there is"
 
 
 @contextmanager

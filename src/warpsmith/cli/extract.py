@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warpsmith.base.errors import InputError
-from warpsmith.cli.find import arch_option, chosen, printable
+from warpsmith.base.errors import InputError, WarpsmithError
+from warpsmith.cli.find import arch_option
+from warpsmith.cli.gpu_code import Faults, entries, printable
 from warpsmith.cli.output import json_option, print_json, write_whole
-from warpsmith.cubin import find
 
 if TYPE_CHECKING:
     from warpsmith.cubin import Found
@@ -35,18 +35,24 @@ _SUFFIX = {"elf": ".cubin", "ptx": ".ptx"}
 @json_option
 def command(
     *, paths: tuple[str, ...], archs: tuple[str, ...], kernels: tuple[str, ...], kind: str | None, output: Path, as_json: bool
-) -> None:
+) -> int:
     """Write the cubins and PTX texts in files to DIR/NAME.OFFSET.ARCH.cubin or .ptx.
 
-    Each appears whole or not at all. NAME is the name of the innermost file.
+    Each appears whole or not at all. NAME is the name of the innermost file. What cannot be read is told of and passed over;
+    the exit status is then 2.
     """
+    faults = Faults()
     written: list[dict[str, object]] = []
     taken: set[str] = set()
     for path in paths:
-        for item in chosen(find(path), archs):
-            if item.kind not in _SUFFIX or (kind and item.kind != kind) or not _has(item, kernels):
+        for item in entries(path, archs, faults):
+            try:
+                if item.kind not in _SUFFIX or (kind and item.kind != kind) or not _has(item, kernels):
+                    continue
+                data = item.read()
+            except WarpsmithError as error:
+                faults.note(error)
                 continue
-            data = item.read()
             output.mkdir(parents=True, exist_ok=True)
             target = output / _name(item, taken)
             write_whole(target, data)
@@ -62,10 +68,11 @@ def command(
             )
             if not as_json:
                 print(f"{printable(str(target))}: {len(data):,} bytes")
-    if not written:
+    if not written and not faults.count:
         raise InputError(f"nothing to extract from {', '.join(paths)}: {_why(archs, kernels, kind)}")
-    if as_json:
+    if as_json and written:
         print_json(written)
+    return faults.status(len(written))
 
 
 def _has(item: Found, kernels: tuple[str, ...]) -> bool:

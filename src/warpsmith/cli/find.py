@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warpsmith.base.arch import parse_arch
-from warpsmith.cubin import find
+from warpsmith.base.errors import WarpsmithError
+from warpsmith.cli.gpu_code import Faults, entries, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from warpsmith.cubin import Found
 
-__all__ = ["arch_option", "chosen", "command", "kernels_of", "printable"]
+__all__ = ["arch_option", "command", "kernels_of"]
 
 arch_option = click.option(
     "--arch", "archs", multiple=True, help="Only this architecture, e.g. sm_90a; may be given several times."
@@ -29,16 +27,18 @@ arch_option = click.option(
 @arch_option
 @click.option("--kernels", is_flag=True, help="List the kernels of each cubin, which takes it apart.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document a line.")
-def command(*, paths: tuple[str, ...], archs: tuple[str, ...], kernels: bool, as_json: bool) -> None:
+def command(*, paths: tuple[str, ...], archs: tuple[str, ...], kernels: bool, as_json: bool) -> int:
     """List the cubins and PTX texts in cubins, fat binaries, objects, libraries, .a archives, wheels and other zips.
 
     Columns: offset in the innermost file, architecture, kind, size, size in the file, how it is compressed.
+    What cannot be read is told of and passed over; the exit status is then 2.
     """
     totals: Counter[tuple[str, str]] = Counter()
+    faults = Faults()
     for path in paths:
         last = None
-        for item in chosen(find(path), archs):
-            names = kernels_of(item) if kernels and item.kind == "elf" else None
+        for item in entries(path, archs, faults):
+            names = _kernels(item, faults) if kernels and item.kind == "elf" else None
             totals[item.arch or "-", item.kind] += 1
             if as_json:
                 json.dump(_as_json(item, names), sys.stdout)
@@ -50,25 +50,22 @@ def command(*, paths: tuple[str, ...], archs: tuple[str, ...], kernels: bool, as
             print(_line(item))
             for name in names or ():
                 print(f"      {printable(name)}")
-    if not as_json:
+    if not as_json and (totals or not faults.count):
         print(_summary(totals))
-
-
-def chosen(items: Iterable[Found], archs: tuple[str, ...]) -> Iterator[Found]:
-    """Return the items of these architectures; of all, where none is named. A PTX file stands for its `.target`."""
-    for arch in archs:
-        parse_arch(arch)
-    return (item for item in items if not archs or item.arch in archs)
-
-
-def printable(text: str) -> str:
-    """Return a name with what a terminal would obey written as an escape: names come from files that anyone may have made."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return faults.status(totals.total())
 
 
 def kernels_of(item: Found) -> list[str]:
     """Return the names of a cubin's kernels."""
     return item.cubin().kernels
+
+
+def _kernels(item: Found, faults: Faults) -> list[str] | None:
+    try:
+        return kernels_of(item)
+    except WarpsmithError as error:
+        faults.note(error)
+        return None
 
 
 def _line(item: Found) -> str:

@@ -9,6 +9,7 @@ import click
 
 from warpsmith.assembly.ptx import parse_file
 from warpsmith.base.errors import InputError
+from warpsmith.base.whole_file import read_whole
 from warpsmith.cli.array_files import chosen_array, parse_output, save_all, save_array, summary
 from warpsmith.cli.launch_shape import entry_name, extents, launch_shape
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters
@@ -91,7 +92,7 @@ def _launch(
 
 def _cubin(target: str, values: Sequence[Value], options: dict[str, Any]) -> GpuResult:
     try:
-        image = Path(target).read_bytes()
+        image = read_whole(target)
     except OSError as error:
         raise InputError(f"{target}: cannot be read: {error.strerror or error}") from None
     if not options["kernel"] or not options["block"]:

@@ -21,6 +21,7 @@ from warpsmith.assembly.sass.probe.publish_roles import publish_roles
 from warpsmith.assembly.sass.probe.scan import scan
 from warpsmith.assembly.sass.table import FOLDER, load_table, parse_table
 from warpsmith.base.errors import InputError
+from warpsmith.base.whole_file import read_whole
 from warpsmith.cli.output import json_option, print_json
 from warpsmith.toolchain.find import tool_at
 
@@ -188,7 +189,11 @@ def _derive(what: str, arch: str, out: Path, inherit: str | None, *, resume: boo
 
 
 def _read(path: Path) -> list[int]:
-    data = path.read_bytes()
+    data = read_whole(path)
+    if data[:4] == b"\x7fELF":
+        raise InputError(f"{path}: an ELF file, not bare words of 16 bytes; seeds are code alone, such as a section .text")
+    if not data:
+        raise InputError(f"{path}: no words; leave the file out to begin with those of the package's own table")
     if len(data) % 16:
         raise InputError(f"{path}: {len(data)} bytes are not whole words of 16")
     return [int.from_bytes(data[at : at + 16], "little") for at in range(0, len(data), 16)]

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from warpsmith.assembly.sass.anatomy import anatomy
+from warpsmith.base.arch import parse_arch
 from warpsmith.base.errors import CubinError, InputError
-from warpsmith.cli.find import arch_option, printable
+from warpsmith.cli.find import arch_option
+from warpsmith.cli.gpu_code import Faults, printable
 from warpsmith.cli.sass_input import pieces, raw_piece
 from warpsmith.cli.sass_print import colours_wanted, heading, instruction_json, ours, painted, raw
 from warpsmith.cli.sass_search import parse_query
@@ -52,34 +54,42 @@ def command(
     is_raw: bool,
     color: str,
     as_json: bool,
-) -> None:
+) -> int:
     """List the machine code in cubins, fat binaries, objects, libraries, archives and wheels.
 
-    Each function is listed as `nvdisasm -ndf -raw` lists its code, below a line that names its section.
+    Each function is listed as `nvdisasm -ndf -raw` lists its code, below a line that names its section. What cannot be read is
+    told of and passed over; the exit status is then 2.
     """
+    for arch in archs:
+        parse_arch(arch)
     paint = painted if colours_wanted(color) and not as_json else str
     if word is not None:
         _explain(word, archs, paths, as_json=as_json)
-        return
+        return 0
     if not paths:
         raise InputError("nothing to list: name a file, or a word with --word 0x… --arch sm_90a")
     if roles and not as_listing:
         raise InputError("--roles goes with --ours: the disassembler's format has no room for it")
     query = parse_query(search, bits)
     looked = matched = 0
+    faults = Faults()
     for path in paths:
-        for piece in (raw_piece(path, archs),) if is_raw else pieces(path, archs, functions):
+        for piece in (raw_piece(path, archs),) if is_raw else pieces(path, archs, functions, faults):
+            if fault := _odd_length(piece):
+                faults.note(fault)
+                continue
             looked += len(piece.code) // 16
             if query is not None:
                 matched += _print_matches(piece, query, paint, as_json=as_json)
                 continue
-            program = _decoded(piece)
+            program = decode(piece.code, piece.arch)
             warning = _unknown(piece, program)
             _print(_lines(piece, program, as_listing=as_listing, roles=roles, as_json=as_json), paint)
             if warning:
                 print(f"warpsmith: warning: {warning}", file=sys.stderr)
-    if query is not None and not as_json:
+    if query is not None and not as_json and (looked or not faults.count):
         print(f"{matched:,} of {looked:,} instructions match")
+    return faults.status(looked)
 
 
 def _print(lines: Iterable[str], paint: Callable[[str], str]) -> None:
@@ -87,13 +97,13 @@ def _print(lines: Iterable[str], paint: Callable[[str], str]) -> None:
         sys.stdout.write(f"{paint(line)}\n")
 
 
-def _decoded(piece: Piece) -> Program:
+def _odd_length(piece: Piece) -> CubinError | None:
     if left := len(piece.code) % 16:
-        raise CubinError(
+        return CubinError(
             f"{len(piece.code)} bytes of code are not whole instructions of 16; {left} are left over",
             offset=len(piece.code) - left, section=piece.section, file=piece.path,
         )  # fmt: skip
-    return decode(piece.code, piece.arch)
+    return None
 
 
 def _lines(piece: Piece, program: Program, *, as_listing: bool, roles: bool, as_json: bool) -> Iterator[str]:

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+from warpsmith.assembly.sass.table import load_table
 from warpsmith.base.arch import parse_arch
-from warpsmith.base.errors import CubinError, InputError
-from warpsmith.cli.find import chosen
-from warpsmith.cubin import find
+from warpsmith.base.errors import CapabilityError, CubinError, InputError
+from warpsmith.base.whole_file import read_whole
+from warpsmith.cli.gpu_code import entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from warpsmith.cli.gpu_code import Faults
     from warpsmith.cubin import Cubin, Found, Function
 
 __all__ = ["Piece", "pieces", "raw_piece"]
@@ -42,29 +44,48 @@ class Piece:
         return f".text.{self.name}" if self.name else "raw code"
 
 
-def pieces(path: str, archs: tuple[str, ...], names: tuple[str, ...]) -> Iterator[Piece]:
+def pieces(path: str, archs: tuple[str, ...], names: tuple[str, ...], faults: Faults) -> Iterator[Piece]:
     """Yield the functions of every cubin in a file, library, archive or wheel, as they are met.
 
-    `archs` and `names` restrict them; a name is the function's, or a part of it. Raises `InputError` where nothing is found,
-    and says what is there instead.
+    `archs` and `names` restrict them; a name is the function's, or a part of it. What cannot be read, and architectures
+    without a table, go to `faults`. Raises `InputError` where nothing is found, and says what is there instead.
     """
     seen: list[Found] = []
     given = found = False
     functions: set[str] = set()
-    for item in find(path):
+    before = faults.count
+    for item in entries(path, (), faults):
         seen.append(item) if len(seen) < 100 else None
-        if item.kind != "elf" or not list(chosen([item], archs)):
+        if item.kind != "elf" or (archs and item.arch not in archs):
             continue
         given = True
-        cubin = item.cubin()
+        cubin = _cubin(item, faults)
+        if cubin is None:
+            found = True
+            continue
         for name, function in cubin.functions.items():
             if not names or any(n in name for n in names):
                 found = True
                 yield Piece(item.path, item.offset, cubin.arch, name, function.code, function, cubin)
             elif len(functions) < 6:
                 functions.add(name)
-    if not found:
+    if not found and faults.count == before:
         raise InputError(_nothing(path, seen, archs, names, functions, given=given))
+
+
+def _cubin(item: Found, faults: Faults) -> Cubin | None:
+    """Return the cubin, or None for one that cannot be read or has no table, which `faults` tells of."""
+    try:
+        cubin = item.cubin()
+    except (CubinError, CapabilityError) as error:
+        faults.note(error)
+        return None
+    try:
+        load_table(cubin.arch)
+    except CapabilityError:
+        faults.leave_out(cubin.arch, item.path)
+        return None
+    return cubin
 
 
 def _nothing(
@@ -104,7 +125,7 @@ def raw_piece(path: str, archs: tuple[str, ...]) -> Piece:
     if len(archs) != 1:
         raise InputError(f"{path}: raw code does not say what it is for; give one --arch, e.g. --arch sm_90a")
     parse_arch(archs[0])
-    code = Path(path).read_bytes()
+    code = read_whole(path)
     if code[:4] == b"\x7fELF":
         raise InputError(f"{path}: an ELF file, not raw code; leave out --raw")
     if len(code) % 16:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.sass.listing import COLUMNS, labels_of, line_of, raw_line
-from warpsmith.cli.find import printable
+from warpsmith.cli.gpu_code import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

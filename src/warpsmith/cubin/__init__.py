@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from warpsmith.base.errors import CubinError
+from warpsmith.base.whole_file import read_whole
 from warpsmith.cubin.elf import EM_CUDA
 from warpsmith.cubin.fatbin import MAGIC
 from warpsmith.cubin.find import Found, find
@@ -38,7 +39,7 @@ def open(source: str | Path | bytes | bytearray | memoryview) -> Cubin:
     (a fat binary, a library) is for `find`.
     """
     file = None if isinstance(source, (bytes, bytearray, memoryview)) else str(source)
-    data = source if isinstance(source, (bytes, bytearray, memoryview)) else Path(source).read_bytes()
+    data = source if isinstance(source, (bytes, bytearray, memoryview)) else read_whole(source)
     try:
         return read_cubin(data)
     except CubinError as error:

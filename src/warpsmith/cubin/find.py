@@ -115,6 +115,8 @@ def find(path: str | Path | bytes) -> Iterator[Found]:
     if isinstance(path, bytes):
         yield from _guarded(path, "bytes", 0)
         return
+    if not str(path):
+        raise InputError("the path is empty; name a file or a folder")
     if Path(path).is_dir():
         for inner in files_below(Path(path)):
             yield from find(inner)

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from warpsmith.base import whole_file
-from warpsmith.base.whole_file import write_whole
+from warpsmith.base.errors import InputError
+from warpsmith.base.whole_file import read_whole, write_whole
 
 
 def test_a_file_appears_whole(tmp_path: Path) -> None:
@@ -71,3 +73,19 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
         os.close(reader)
     assert pipe.is_fifo()
     assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_files_are_read_within_a_limit(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(100))
+    assert read_whole(tmp_path / "a", 100) == bytes(100)
+    for path, message in (
+        (tmp_path / "a", f"{tmp_path}/a: more than 99 bytes, the most that is read into memory here"),
+        ("/dev/zero", "/dev/zero: more than 99 bytes, the most that is read into memory here"),
+        ("", "the path is empty; name a file"),
+    ):
+        with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+            read_whole(path, 99)
+    for path, message in ((tmp_path, "Is a directory"), (tmp_path / "none", "No such file or directory")):
+        with pytest.raises(OSError, match=message) as caught:
+            read_whole(path)
+        assert caught.value.filename == str(path)

@@ -13,6 +13,7 @@ from command_line import Run
 from cubin_corpus import cubins
 from warpsmith import cubin as cubins_module
 from warpsmith import sass
+from warpsmith.cli import assemble
 
 SM90 = cubins()["ptxas-13.5-sm_90a"]
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
@@ -94,6 +95,7 @@ def test_bare_code(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "arguments", "message"),
     [
+        ("\ufeffEXIT\n", ("-o", "x"), "a.sass: for which architecture? write .arch sm_90a above it, or give --arch"),
         ("EXIT\n", ("-o", "x"), "a.sass: for which architecture? write .arch sm_90a above it, or give --arch"),
         ("// nothing\n", ("-o", "x"), "a.sass: the listing has no instructions"),
         (
@@ -163,6 +165,19 @@ def test_refusals(run: Run, tmp_path: Path, text: str, arguments: tuple[str, ...
     got = run("assemble", "a.sass", *arguments)
     assert (got.status, got.out, got.err) == (2, "", f"warpsmith: error: {message}\n")
     assert sorted(p.name for p in tmp_path.iterdir() if p.name != ".cache") == ["a.sass", "k.cubin"]
+
+
+def test_listings_come_from_files_that_end(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "b.sass").write_bytes(b"\xef\xbb\xbf.arch sm_90a\r\nEXIT\r\n")
+    assert run("assemble", "b.sass", "-o", "x").out == "x: 16 bytes, bare code for sm_90a\n"
+    monkeypatch.setattr(assemble, "_LARGEST", 1000)
+    for path, message in (
+        ("/dev/zero", "/dev/zero: more than 1,000 bytes, the most that is read into memory here"),
+        ("", "the path is empty; name a file"),
+        (".", ".: Is a directory"),
+    ):
+        got = run("assemble", path, "-o", "y")
+        assert (got.status, got.out, got.err) == (2, "", f"warpsmith: error: {message}\n")
 
 
 def test_moving_code_under_a_computed_return_is_refused(run: Run, tmp_path: Path) -> None:

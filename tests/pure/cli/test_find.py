@@ -91,6 +91,39 @@ def test_an_unknown_architecture(run: Run, library: Path) -> None:
     assert got.err.startswith("warpsmith: error: unknown architecture 'sm_91'; known: sm_50, ")
 
 
+def test_what_cannot_be_read_is_passed_over(run: Run, library: Path) -> None:
+    folder = library.parent / "many"
+    folder.mkdir()
+    (folder / "a.cubin").write_bytes(SM80[:4000])
+    (folder / "b.cubin").write_bytes(SM80)
+    (folder / "c.fatbin").write_bytes(container(entry(b"\x50ab", flags=0x2011, size=9), entry(SM90, flags=0x100011)))
+    cut = "warpsmith: error: many/a.cubin: 29 section headers at 0x3f00 end behind the file's end at 0xfa0 (byte 0x28)\n"
+    packed = "warpsmith: error: many/c.fatbin: LZ4: 5 literal bytes do not fit (byte 0x10)\n"
+    missing = "warpsmith: error: none.so: No such file or directory\n"
+    got = run("find", "none.so", "many", "many/b.cubin")
+    assert (got.status, got.err) == (2, missing + cut)
+    assert got.out.splitlines()[-1] == "total: 2 elf sm_80, 1 elf sm_90, 1 elf sm_90a"
+    got = run("find", "many", "--kernels", "--arch", "sm_90")
+    assert (got.status, got.err) == (2, cut + packed)
+    got = run("extract", "many", "-o", "out")
+    assert (got.status, got.err) == (2, cut + packed)
+    assert sorted(p.name for p in Path("out").iterdir()) == ["b.cubin.0.sm_80.cubin", "c.fatbin.58.sm_90a.cubin"]
+
+
+@pytest.mark.parametrize("verb", ["find", "extract", "sass"])
+def test_an_empty_path_is_not_this_folder(run: Run, library: Path, verb: str) -> None:
+    got = run(verb, "")
+    assert (got.status, got.out, got.err) == (2, "", "warpsmith: error: the path is empty; name a file or a folder\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("SM_90A", "sm_90a"), ("90a", "sm_90a"), ("compute_90", "sm_90"), ("SM80", "sm_80")]
+)
+def test_an_architecture_as_others_write_it(run: Run, library: Path, name: str, meant: str) -> None:
+    got = run("find", library, "--arch", name)
+    assert got.err.startswith(f"warpsmith: error: unknown architecture {name!r}; did you mean {meant!r}?; known: sm_50, ")
+
+
 def test_extract(run: Run, library: Path) -> None:
     got = run("extract", library, "-o", "out")
     files = {p.name: p.read_bytes() for p in (library.parent / "out").iterdir()}

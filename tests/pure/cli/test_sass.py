@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,12 @@ from containers import container, entry, host_elf
 from cubin_corpus import cubins
 from elf_sections import code_of
 from warpsmith import sass
+from warpsmith.cli import sass_search
+from warpsmith.cli.sass import _odd_length
+from warpsmith.cli.sass_input import Piece
 
 SM80, SM90 = cubins()["ptxas-13.5-sm_80"], cubins()["ptxas-13.5-sm_90a"]
+SM70 = cubins()["ptxas-12.8-sm_70"]
 PTX = b".version 8.8\n.target sm_90\n"
 HOST = host_elf({".nv_fatbin": container(entry(SM80, arch=80), entry(SM90, flags=0x100011), entry(PTX, kind=1))})
 LOAD = "0x000ea2000c1e19000000100406047981"
@@ -122,6 +127,47 @@ def test_unknown_words_are_shown_and_counted(run: Run, tmp_path: Path) -> None:
     )
 
 
+def test_architectures_without_a_table_hide_no_others(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "many.fatbin").write_bytes(
+        container(entry(SM70, arch=70), entry(SM70, arch=70), entry(SM90[:4000], flags=0x100011), entry(SM80, arch=80))
+    )
+    cut = "warpsmith: error: many.fatbin@0x8cd0: 33 section headers at 0x3f4c end behind the file's end at 0xfa0 (byte 0x28)\n"
+    left = "warpsmith: warning: many.fatbin: code for sm_70 is left out: there is no table for it\n"
+    got = run("sass", "many.fatbin", "--search", "EXIT")
+    assert (got.status, got.err, got.out.splitlines()[-1]) == (2, left + cut, "4 of 368 instructions match")
+    got = run("sass", "many.fatbin", "--arch", "sm_80", "--function", "shares")
+    assert (got.status, got.err) == (0, "")
+    got = run("sass", "many.fatbin", "--arch", "sm_70")
+    assert (got.status, got.out, got.err) == (2, "", left)
+
+
+def test_code_that_is_not_whole_is_told_of() -> None:
+    odd = Piece("odd.cubin", 0, "sm_90a", "shares", bytes(1407), None, None)
+    assert _odd_length(Piece("odd.cubin", 0, "sm_90a", "shares", bytes(1408), None, None)) is None
+    assert str(_odd_length(odd)) == (
+        "odd.cubin: 1407 bytes of code are not whole instructions of 16; 15 are left over"
+        " (byte 0x570 of section '.text.shares')"
+    )
+
+
+def test_a_pattern_that_does_not_end_is_given_up(run: Run, cubin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sass_search, "_PATIENCE", 0.2)
+    got = run("sass", cubin, "--search", "(.*)*x")
+    assert (got.status, got.out) == (2, "")
+    assert re.fullmatch(
+        r"warpsmith: error: --search \(\.\*\)\*x: takes more than 0\.2 s on '[^']+'; do not repeat what is repeated inside,"
+        r" as in \(a\*\)\*\n",
+        got.err,
+    )
+    assert run("sass", cubin, "--search", "@P0 EXIT", "--bits", "0xfff=0x94d").out.endswith("2 of 360 instructions match\n")
+
+
+def test_a_set_in_a_set_is_a_pattern(run: Run, cubin: str, recwarn: pytest.WarningsRecorder) -> None:
+    got = run("sass", cubin, "--search", "[[:alpha:]]")
+    assert (got.status, got.out, got.err) == (0, "0 of 360 instructions match\n", "")
+    assert not recwarn.list
+
+
 ARM = bytearray(host_elf({".data": bytes(32)}))
 ARM[18:20] = (183).to_bytes(2, "little")
 OF_SM120 = b"".join(w.to_bytes(16, "little") for w in (0x5EA | 1 << 91, 0x9EA | 1 << 91, 0x000FE400078E00FF0000000000017F19))
@@ -160,6 +206,15 @@ OF_SM120 = b"".join(w.to_bytes(16, "little") for w in (0x5EA | 1 << 91, 0x9EA | 
             "--word explains one word: give it alone, with one --arch, e.g. --word 0x7918 --arch sm_90a",
         ),
         (("k.cubin", "--search", "("), "--search (: no regular expression: missing ), unterminated subpattern at position 0"),
+        (
+            ("k.cubin", "--search", "a{99999999999}"),
+            "--search a{99999999999}: no regular expression: the repetition number is too large",
+        ),
+        (
+            ("k.cubin", "--search", "(" * 9000),
+            f"--search {'(' * 100}: no regular expression: maximum recursion depth exceeded",
+        ),
+        (("k.cubin", "--bits", "\u0663+1=1"), "--bits \u0663+1=1: write MASK=VALUE, e.g. 0xfff=0x210, or LOW+WIDTH=VALUE"),
         (("k.cubin", "--bits", "5"), "--bits 5: write MASK=VALUE, e.g. 0xfff=0x210, or LOW+WIDTH=VALUE, e.g. 105+4=0xf"),
         (("k.cubin", "--bits", "0xf=0x10"), "--bits 0xf=0x10: the value has bits outside the mask: 0x10"),
         (

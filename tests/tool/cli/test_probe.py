@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,9 @@ def test_the_command_shows_a_word(run: Run) -> None:
     lines = run("probe", "--arch", "sm_90a", "--word", f"{given:#x}").out.splitlines()
     assert lines[0] == f"{given:#034x}  IMAD.SHL.U32 R124, R0, 0x2, RZ"
     assert lines[2] == f"looked at as {SHIFT:#034x}, which waits for nothing"
+    old = run("probe", "--arch", "sm_70", "--word", f"{SHIFT:#x}")
+    assert old.status == 2
+    assert re.fullmatch(r"warpsmith: error: nvdisasm [\d.]+ does not know sm_70; name one that does with --nvdisasm\n", old.err)
     assert run("probe", "--arch", "sm_90a", "--word", "zz").err == "warpsmith: error: --word 'zz' is no hexadecimal number\n"
 
 
@@ -78,3 +82,16 @@ def test_the_command_derives_registers_and_what_is_refused(run: Run, tmp_path: P
     assert found["tried"] > 60
     ours = load_refused("sm_90a", tmp_path / "refused")
     assert ours == {k: v for k, v in load_refused("sm_90a").items() if k[0] == "vhmnmx__RRR"}
+
+
+def test_seeds_are_bare_words(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "elf").write_bytes(b"\x7fELF" + bytes(12))
+    (tmp_path / "odd").write_bytes(bytes(17))
+    for name, message in (
+        ("empty", "no words; leave the file out to begin with those of the package's own table"),
+        ("elf", "an ELF file, not bare words of 16 bytes; seeds are code alone, such as a section .text"),
+        ("odd", "17 bytes are not whole words of 16"),
+    ):
+        done = run("probe", "--arch", "sm_90a", name, "--out", "t")
+        assert (done.status, done.out, done.err) == (2, "", f"warpsmith: error: {name}: {message}\n")

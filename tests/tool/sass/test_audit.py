@@ -238,8 +238,22 @@ def test_words_that_nobody_knows_are_counted_apart(tmp_path: Path) -> None:
 def test_architectures_without_a_table_are_named(run: Run, tmp_path: Path) -> None:
     (tmp_path / "old.fatbin").write_bytes(container(entry(cubin("sm_90a", NOP), arch=61)))
     done = run("audit", "old.fatbin")
-    assert done.status == 0
+    assert (done.status, done.err) == (2, "warpsmith: error: nothing was compared: there is no table for sm_61\n")
     assert "\nsm_61: 8 instructions; there is no table" in done.out
+
+
+def test_an_audit_of_nothing_is_no_success(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "k.fatbin").write_bytes(container(entry(cubin("sm_90a", NOP), flags=0x100011)))
+    (tmp_path / "tables").mkdir()
+    for arguments, message in (
+        (["--arch", "sm_80"], "no machine code for sm_80 was found; `warpsmith find` lists what there is"),
+        (["--tables", "tables"], "there is no table for sm_90a"),
+    ):
+        done = run("audit", "k.fatbin", *arguments)
+        assert (done.status, done.err) == (2, f"warpsmith: error: nothing was compared: {message}\n")
+    done = run("audit", "k.fatbin", "--tables", "nowhere")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.endswith("Error: Invalid value for '--tables': Directory 'nowhere' does not exist.\n")
 
 
 def test_bad_arguments(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,6 +263,7 @@ def test_bad_arguments(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (["nowhere"], "nowhere: No such file or directory"),
         (["empty"], "no files to audit: name libraries, wheels, cubins, or folders that hold some"),
         (["pipe"], "pipe: a device, pipe or socket, which cannot be mapped; write what it gives to a file first"),
+        ([""], "a path is empty; name libraries, wheels, cubins, or folders that hold some"),
         (["empty", "--arch", "sm_1"], "unknown architecture 'sm_1'; known: "),
     ):
         done = run("audit", *arguments)

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from warpsmith.assembly.sass.control import Control, parse_control
+from warpsmith.assembly.sass.control import CONTROL_MASK, Control, parse_control
+from warpsmith.assembly.sass.lex import mnemonic_of, normal
 from warpsmith.assembly.sass.program import tools_of
 from warpsmith.assembly.sass.table import FOLDER
 from warpsmith.base.errors import InputError
@@ -15,14 +16,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from warpsmith.assembly.sass.encode import Encoder
+
 __all__ = ["Assembled", "assemble", "assemble_lines", "encode"]
 
 _CONTROL = re.compile(r"(B[^\s:/]*:R[^\s:/]*:W[^\s:/]*:[^\s:/]*:S[^\s:/]*)(?:/([01]{3}))?\s+")
+_NO_CONTROL = re.compile(r"B[-\w]*:R\S*")
+"""What is meant as a control code, and may be none."""
 _LABEL = re.compile(r"([.A-Za-z_$][\w.$]*)\s*:(?!:)\s*")
 _TARGET = re.compile(r"`\(([^)]+)\)")
-_WORD = re.compile(r"\.word\s+(0x[0-9a-f]+)\s*,\s*(0x[0-9a-f]+)$")
-_ORIGIN = re.compile(r"/\*\s*([0-9a-f]{4,})\s*\*/")
-_UNPRINTED = re.compile(r"/\*\s*unprinted\s+(0x[0-9a-f]+)\s*\*/")
+_WORD = re.compile(r"\.word\s+(0x[0-9a-fA-F]+)\s*,\s*(0x[0-9a-fA-F]+)$")
+_ORIGIN = re.compile(r"/\*\s*([0-9a-f]{3,}0)\s*\*/")
+"""A multiple of 16, so that `/* added */` is none."""
+_UNPRINTED = re.compile(r"/\*\s*unprinted\b(.*?)\*/")
+_HEXADECIMAL = re.compile(r"\s*0x[0-9a-fA-F]+\s*")
+_LONGEST = 16_384
+"""Characters of an instruction; the longest of a library has 120."""
+_BEGINS = frozenset("@ACDEFGHIJKLMNOPQRSTUVWXYZ")
+"""Most instructions begin so; B may begin a control code."""
+_SHOWN = 200
+"""Characters of a line that an error shows."""
 
 
 def encode(
@@ -36,8 +49,42 @@ def encode(
     not know.
     """
     encoder = tools_of(arch, tables)[1]
+    _require_instruction(text)
     word = encoder.word(text, control=None if control is None else control.bits(), address=address)
-    return (word ^ unprinted).to_bytes(16, "little")
+    return _with_unprinted(word, unprinted, address, encoder).to_bytes(16, "little")
+
+
+def _require_instruction(text: str) -> None:
+    """Raise `InputError` for what cannot be an instruction, whatever the table knows."""
+    if len(text) > _LONGEST:
+        raise InputError(f"{text[:40]!r}…: {len(text):,} characters; an instruction has at most {_LONGEST:,}")
+    if text[:1] in _BEGINS:
+        return
+    if m := _NO_CONTROL.match(text):
+        raise InputError(
+            f"{m[0]!r} stands without an instruction, or is no control code; write B012345:R0:W0:Y:S00 TEXT with '-' for"
+            " scoreboards that are not waited for or set, and for no yield"
+        )
+    if text.startswith(".word"):
+        raise InputError(f"{text!r}: a raw word is .word LOW, HIGH: two hexadecimal numbers, without control bits")
+    if text.startswith("."):
+        raise InputError(f"{text.split(maxsplit=1)[0]!r} is no directive of code; there is .word LOW, HIGH")
+    if text.strip() and not mnemonic_of(normal(text)):
+        raise InputError(f"{text[:40]!r}: no instruction begins like this; write [@P0] MNEMONIC operands")
+
+
+def _with_unprinted(word: int, unprinted: int, address: int, encoder: Encoder) -> int:
+    """Put bits into a word that no text shows; raise `InputError` for bits that the text or the control bits do show."""
+    if not unprinted:
+        return word
+    if not 0 < unprinted < 1 << 128:
+        raise InputError("the unprinted bits are wider than a word of 128 bits" if unprinted > 0 else "unprinted is negative")
+    text = encoder.decoder.text
+    if unprinted & CONTROL_MASK or text(word ^ unprinted, address) != text(word, address):
+        other = text(word ^ unprinted, address) or "no instruction"
+        changed = "the control bits" if unprinted & CONTROL_MASK else f"{text(word, address)!r} to {other!r}"
+        raise InputError(f"unprinted {unprinted:#x} changes {changed}; it holds bits alone that nothing is printed of")
+    return word ^ unprinted
 
 
 @final
@@ -82,26 +129,33 @@ def assemble_lines(
     encoder = tools_of(arch, tables)[1]
     out = bytearray()
     for line in lines:
-        if m := _WORD.match(line.text):
+        if (m := _WORD.match(line.text)) and line.control is None:
             word = int(m[1], 16) | int(m[2], 16) << 64
             if int(m[1], 16) >> 64 or int(m[2], 16) >> 64:
                 raise _at(name, line, "a half of the word is wider than 64 bits")
+            if line.unprinted:
+                raise _at(name, line, "a raw word has all its bits; unprinted bits go with a text")
         else:
             try:
+                _require_instruction(line.text)
                 bits = None if line.control is None else line.control.bits()
                 word = encoder.word(line.text, control=bits, address=line.address, labels=labels)
+                word = _with_unprinted(word, line.unprinted, line.address, encoder)
             except InputError as error:
                 missing = next((t for t in _TARGET.findall(line.text) if t not in labels), None)
                 raise _at(name, line, f"there is no label {missing!r}" if missing else str(error)) from error
-        if line.unprinted >> 128:
-            raise _at(name, line, "the unprinted bits are wider than a word of 128 bits")
-        out += (word ^ line.unprinted).to_bytes(16, "little")
+        out += word.to_bytes(16, "little")
     unscheduled = tuple(line.number for line in lines if line.control is None and not _WORD.match(line.text))
     return Assembled(bytes(out), tuple(line.origin for line in lines), unscheduled)
 
 
 def _at(name: str, line: _Line, message: str) -> InputError:
-    return InputError(f"{name}:{line.number}: {message}\n    {line.source.strip()}")
+    return _error(name, line.number, message, line.source)
+
+
+def _error(name: str, number: int, message: object, source: str) -> InputError:
+    shown = source.strip()
+    return InputError(f"{name}:{number}: {message}\n    {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}")
 
 
 def _lines(listing: str, base: int, name: str, first: int) -> tuple[Sequence[_Line], dict[str, int]]:
@@ -115,7 +169,7 @@ def _lines(listing: str, base: int, name: str, first: int) -> tuple[Sequence[_Li
             if _CONTROL.match(text):
                 break
             if m[1] in labels:
-                raise InputError(f"{name}:{number}: the label {m[1]!r} stands twice\n    {source.strip()}")
+                raise _error(name, number, f"the label {m[1]!r} stands twice", source)
             labels[m[1]] = address
             text = text[m.end() :]
         control = None
@@ -123,11 +177,13 @@ def _lines(listing: str, base: int, name: str, first: int) -> tuple[Sequence[_Li
             try:
                 control = parse_control(m[1], int(m[2], 2) if m[2] else 0)
             except InputError as error:
-                raise InputError(f"{name}:{number}: {error}\n    {source.strip()}") from error
+                raise _error(name, number, error, source) from error
             text = text[m.end() :]
         text = text.removesuffix(";").strip()
         if text:
             origin = _ORIGIN.search(source)
+            if spare and (not _HEXADECIMAL.fullmatch(spare[1]) or _UNPRINTED.search(source, spare.end())):
+                raise _error(name, number, "unprinted bits are one hexadecimal number: /*unprinted 0x1f*/", source)
             spared = int(spare[1], 16) if spare else 0
             out.append(_Line(number, source, text, control, spared, address, int(origin[1], 16) if origin else None))
     return out, labels

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["code_digest", "digest", "read_inputs", "run_tasks", "table_digest"]
 
 T = TypeVar("T")
+_OF_LISTINGS = ("assemble.py", "source.py")
 _AHEAD = 4
 """Tasks handed to an executor for each of its workers before the first must have ended."""
 
@@ -32,7 +33,10 @@ def digest(*parts: object) -> str:
 
 def read_inputs(paths: Iterable[str | os.PathLike[str]]) -> list[Input]:
     """Return the files below the paths with sizes and SHA-256; raise `InputError` where there are none."""
-    files = [file for path in paths for file in files_below(Path(path))]
+    given = list(paths)
+    if not all(str(path) for path in given):
+        raise InputError("a path is empty; name libraries, wheels, cubins, or folders that hold some")
+    files = [file for path in given for file in files_below(Path(path))]
     if not files:
         raise InputError("no files to audit: name libraries, wheels, cubins, or folders that hold some")
     for file in files:
@@ -41,8 +45,11 @@ def read_inputs(paths: Iterable[str | os.PathLike[str]]) -> list[Input]:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def table_digest(arch: str, folder: Path) -> str:
@@ -54,9 +61,13 @@ def table_digest(arch: str, folder: Path) -> str:
 
 
 def code_digest() -> str:
-    """Return a digest of the source of decoder, encoder and comparison: results of other code are not taken for this one's."""
+    """Return a digest of the source of decoder, encoder and comparison: results of other code are not taken for this one's.
+
+    What takes listings apart into texts is no part of it: an audit reads no listings.
+    """
     folder = Path(code.__file__).parent
-    return digest(*[p.read_bytes() for p in (*sorted(folder.glob("*.py")), Path(__file__).with_name("judge.py"))])
+    sources = [p for p in sorted(folder.glob("*.py")) if p.name not in _OF_LISTINGS]
+    return digest(*[p.read_bytes() for p in (*sources, Path(__file__).with_name("judge.py"))])
 
 
 def run_tasks(

@@ -10,6 +10,7 @@ from time import sleep
 import pytest
 
 from warpsmith import sass
+from warpsmith.assembly.sass.assemble import assemble_lines
 from warpsmith.assembly.sass.control import CONTROL_MASK, NO_CONTROL
 from warpsmith.assembly.sass.match import _Lazy
 from warpsmith.base.errors import CapabilityError, InputError
@@ -165,6 +166,74 @@ def test_errors_of_a_listing_name_the_line() -> None:
         sass.assemble("a: NOP\na: EXIT", ARCH, name="k.sass")
     with pytest.raises(InputError, match=r"^k.sass:2: 'BRA lop': there is no label 'lop'; near it: loop\n    BRA lop$"):
         sass.assemble("loop: NOP\nBRA lop", ARCH, name="k.sass")
+
+
+UNPRINTED = "unprinted bits are one hexadecimal number: /*unprinted 0x1f*/"
+RAW = "a raw word is .word LOW, HIGH: two hexadecimal numbers, without control bits"
+CONTROL = (
+    "stands without an instruction, or is no control code; write B012345:R0:W0:Y:S00 TEXT with '-' for scoreboards that are not"
+    " waited for or set, and for no yield"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "FADD R0, R1, R2 ; /*unprinted 0xff0000*/",
+            "unprinted 0xff0000 changes 'FADD R0, R1, R2' to 'FADD RZ, R1, R2'; it holds bits alone that nothing is printed of",
+        ),
+        (
+            "EXIT ; /*unprinted 0xfff*/",
+            "unprinted 0xfff changes 'EXIT' to 'no instruction'; it holds bits alone that nothing is printed of",
+        ),
+        (
+            f"NOP ; /*unprinted {1 << 105:#x}*/",
+            f"unprinted {1 << 105:#x} changes the control bits; it holds bits alone that nothing is printed of",
+        ),
+        ("NOP ; /*unprinted -0x1*/", UNPRINTED),
+        ("NOP ; /*unprinted 1f*/", UNPRINTED),
+        ("NOP ; /*unprinted 0x1*/ /*unprinted 0x2*/", UNPRINTED),
+        (".word 0x1, 0x2 /*unprinted 0x1*/", "a raw word has all its bits; unprinted bits go with a text"),
+        ("B------:R-:W-:-:S01 .word 0x1, 0x2", f"'.word 0x1, 0x2': {RAW}"),
+        (".word 0x1", f"'.word 0x1': {RAW}"),
+        (".word 1, 2", f"'.word 1, 2': {RAW}"),
+        (".align 16", "'.align' is no directive of code; there is .word LOW, HIGH"),
+        ("B------:R-:W-:-:S01", f"'B------:R-:W-:-:S01' {CONTROL}"),
+        ("B------:R-:W- EXIT", f"'B------:R-:W-' {CONTROL}"),
+        ("B------:R-:W-:-:S01/9 EXIT", f"'B------:R-:W-:-:S01/9' {CONTROL}"),
+        ("\u00e9: EXIT", "'\u00e9: EXIT': no instruction begins like this; write [@P0] MNEMONIC operands"),
+    ],
+)
+def test_lines_that_are_no_instruction(line: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        sass.assemble(f"NOP\n{line}\n", ARCH, name="k.sass")
+    assert str(caught.value) == f"k.sass:2: {message}\n    {line}"
+
+
+def test_lines_of_any_length_are_refused_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        sass.assemble("FADD " + "R1, " * 100_000, ARCH, name="k.sass")
+    assert str(caught.value) == (
+        "k.sass:1: 'FADD R1, R1, R1, R1, R1, R1, R1, R1, R1,'…: 400,004 characters; an instruction has at most 16,384\n"
+        f"    FADD {'R1, ' * 48}R1,…"
+    )
+
+
+def test_raw_words_and_unprinted_bits_in_capitals() -> None:
+    assert sass.assemble(".word 0xABC, 0xDEF", ARCH) == sass.assemble(".word 0xabc, 0xdef ;", ARCH)
+    assert sass.assemble("NOP ; /*unprinted 0xA000000000*/", ARCH) == sass.encode("NOP", ARCH, unprinted=0xA000000000)
+    with pytest.raises(
+        InputError, match=r"^unprinted 0xff0000 changes 'MOV R0, R1' to 'MOV RZ, R1'; it holds bits alone that "
+    ):
+        sass.encode("MOV R0, R1", ARCH, unprinted=0xFF0000)
+    with pytest.raises(InputError, match=r"^unprinted is negative$"):
+        sass.encode("NOP", ARCH, unprinted=-1)
+
+
+def test_a_comment_that_reads_like_a_number_is_no_address() -> None:
+    done = assemble_lines("/*0010*/ NOP /* added */\nNOP /* added */\n/*dead*/ NOP", ARCH)
+    assert done.origins == (0x10, None, None)
 
 
 def test_unknown_words_show_their_bits_and_spare_the_neighbours() -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Oracle"]
 
+_UNKNOWN_ARCH = re.compile(r"Value '\w+' is not defined for option 'binary'")
 _NOP = 0x7918 | NO_CONTROL
 _LINE = re.compile(r"^\s*/\*([0-9a-f]+)\*/\s+(.*);\s*$", re.MULTILINE)
 _AT = re.compile(r"at address 0x([0-9a-f]+)")
@@ -91,6 +92,8 @@ class Oracle:
         with workspace() as folder:
             _write(folder / "words.bin", words)
             done = run_tool(self.tool, ["--binary", self.name, "-ndf", "-raw", "words.bin"], folder, timeout=600)
+        if _UNKNOWN_ARCH.search(done.err):
+            raise ToolError(f"nvdisasm {self.version} does not know {self.arch}; name one that does with --nvdisasm")
         if done.status not in (0, 1):
             raise ToolError(f"nvdisasm ended with status {done.status} on {len(words)} words of {self.arch}: {done.err[:300]}")
         return done
