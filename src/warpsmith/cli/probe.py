@@ -26,6 +26,8 @@ from warpsmith.cli.output import json_option, print_json
 from warpsmith.toolchain.find import tool_at
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from warpsmith.assembly.sass.table import Table
     from warpsmith.toolchain.find import Tool
 
@@ -146,7 +148,8 @@ def _extend(arch: str, words: list[int], per_opcode: int, out: Path, tool: Tool 
     with _progress() as bar:
         task = bar.add_task("scan", total=None)
         tell = lambda what, done, total: bar.update(task, description=what, completed=done, total=total)  # noqa: E731
-        words += _scanned(Oracle(arch, tool), load_table(arch, out), per_opcode)
+        kin = [parse_table(path.stem, out) for path in sorted(out.glob("sm_*.tsv"))]
+        words += _scanned(Oracle(arch, tool), load_table(arch, out), per_opcode, kin)
         found = extend(arch, words, out, out / f"{arch}.probe.jsonl", resume=resume, tool=tool, tell=tell)
     if as_json:
         print_json({"arch": arch, "gained": found.gained, "kept": found.kept, "unexplained": found.log})
@@ -161,8 +164,8 @@ def _extend(arch: str, words: list[int], per_opcode: int, out: Path, tool: Tool 
     return 0
 
 
-def _scanned(oracle: Oracle, table: Table, per_opcode: int) -> list[int]:
-    return [w for words in scan(oracle, table, per_opcode).values() for w in words] if per_opcode else []
+def _scanned(oracle: Oracle, table: Table, per_opcode: int, kin: Sequence[Table] = ()) -> list[int]:
+    return [w for words in scan(oracle, table, per_opcode, kin=kin).values() for w in words] if per_opcode else []
 
 
 def _derive(what: str, arch: str, out: Path, inherit: str | None, *, resume: bool, as_json: bool) -> int:

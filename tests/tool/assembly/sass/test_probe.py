@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,19 @@ def test_a_scan_finds_words_of_every_class_that_a_table_lacks(oracle: Oracle, tm
     found = scan(oracle, parse_table("sm_90a", tmp_path), 8)
     assert set(gone) <= set(found)
     assert all(oracle.classes([w])[0][0] == name for name in gone for w in found[name])
+
+
+@pytest.mark.parametrize(
+    ("arch", "other", "name"), [("sm_100a", "sm_100a", "f2fp_8b_upconvert__RRR"), ("sm_90a", "sm_89", "f2fp_8b_upconvert__RUR")]
+)
+def test_a_scan_follows_known_forms_to_other_operands(arch: str, other: str, name: str, tmp_path: Path) -> None:
+    """`F2FP.F16.E4M3.UNPACK_B` of a uniform register, whose key no random word here has: from the form with registers, or from
+    the other architecture's."""
+    lines = (FOLDER / f"{other}.tsv").read_text().splitlines()
+    kept = [line for line in lines if line.split("\t")[0] == name or line.startswith(("#", "%", "@"))]
+    (tmp_path / f"{other}.tsv").write_text("\n".join(kept) + "\n")
+    (tmp_path / "sm_103a.tsv").write_text("# nothing is known\n")
+    oracle = Oracle(arch)
+    found = scan(oracle, parse_table("sm_103a", tmp_path), 1, kin=[parse_table(other, tmp_path)])
+    texts = [t[1] for t in oracle.texts(found["f2fp_8b_upconvert__RUR"]) if t]
+    assert any(re.search(r"F2FP\.\S+\.UNPACK_B R(Z|\d+), UR", text) for text in texts), texts
