@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warpsmith.assembly.ptx import parse, parse_file
+from warpsmith.assembly.ptx import parse, text_of_file
 from warpsmith.assembly.ptx.miscompiled import miscompiled_here
 from warpsmith.base.errors import InputError
 from warpsmith.cli.load import is_python, load_kernel, parse_parameters, stem_of
@@ -89,8 +89,9 @@ def ptx_of(target: str, parameters: dict[str, object]) -> str:
         return load_kernel(target).ptx(**parameters)
     if parameters:
         raise InputError(f"{target}: PTX has no parameters to set; -p is for kernels written in Python")
-    parse_file(target)
-    return Path(target).read_text(encoding="utf-8", errors="surrogateescape")
+    text = text_of_file(target)
+    parse(text, target)
+    return text
 
 
 def _as_json(compilation: Compilation | None) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warpsmith.assembly.ptx import parse_file
+from warpsmith.assembly.ptx import parse, text_of_file
 from warpsmith.base.errors import InputError
 from warpsmith.base.whole_file import read_whole
 from warpsmith.cli.array_files import chosen_array, parse_output, save_all, save_array, summary
@@ -103,10 +103,10 @@ def _cubin(target: str, values: Sequence[Value], options: dict[str, Any]) -> Gpu
 
 
 def _ptx(target: str, values: Sequence[Value], options: dict[str, Any]) -> GpuResult:
-    module = parse_file(target)
+    text = text_of_file(target)
+    module = parse(text, target)
     name = entry_name(module, options["kernel"], target)
     shape = launch_shape(module, name, options["grid"] or "1", options["block"], options["cluster"], target)
-    text = Path(target).read_text(encoding="utf-8", errors="surrogateescape")
     image = compile_ptx(text, arch_for_gpu(module.arch, options["device"]), options["ptxas"], name=target).cubin
     return _launch(image, module.entry(name), shape, [v.argument for v in values], target, values, options)
 

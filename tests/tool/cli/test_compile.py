@@ -48,6 +48,17 @@ def test_a_cubin_beside_you(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "k.cubin").read_bytes()[:4] == b"\x7fELF"
 
 
+def test_a_pipe_is_read_once(run: Run, tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.write(write, PTX.replace("\n", "\r\n").encode())
+    os.close(write)
+    got = run("compile", f"/dev/fd/{read}", "-o", "p.cubin")
+    os.close(read)
+    assert (got.status, got.err) == (0, "")
+    assert got.out.startswith("p.cubin: ")
+    assert (tmp_path / "p.cubin").read_bytes()[:4] == b"\x7fELF"
+
+
 def test_json(run: Run) -> None:
     result = json.loads(run("compile", "k.ptx", "--json", "-o", "x.cubin").out)
     assert (result["output"], result["arch"], result["cached"]) == ("x.cubin", "sm_90a", False)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-__all__ = ["LIMIT", "parse", "parse_file"]
+__all__ = ["LIMIT", "parse", "parse_file", "text_of_file"]
 
 LIMIT = 64 << 20
 """Text longer than this many characters is refused unless the caller raises `limit`."""
@@ -50,6 +50,14 @@ def parse(text: str, name: str = "<string>", *, limit: int = LIMIT) -> Module:
 
 def parse_file(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Module:
     """Read a PTX file. Raises `InputError` when it cannot be read or is not text, `PtxError` when it is not PTX."""
+    return parse(text_of_file(path, limit=limit), str(path), limit=limit)
+
+
+def text_of_file(path: str | os.PathLike[str], *, limit: int = LIMIT) -> str:
+    """Return the text of a PTX file, which is read once: a pipe gives nothing a second time.
+
+    Raises `InputError` when it cannot be read or is not text.
+    """
     name = str(path)
     if "\0" in name:
         raise InputError(f"{name[:80]!r}: the name of a file has no zero characters")
@@ -68,7 +76,7 @@ def parse_file(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Module:
         raise InputError(f"{name}: a fatbin, not PTX text; `warpsmith extract --kind ptx` writes what PTX it holds")
     if b"\0" in data.rstrip(b"\0"):
         raise InputError(f"{name}: a binary file (it has zero bytes), not PTX text")
-    return parse(data.decode("utf-8", "surrogateescape"), name, limit=limit)
+    return data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
 
 
 @final
