@@ -74,13 +74,14 @@ SCALED_PLACES = {
 }
 LAYOUTS = {DENSE: {}, SPARSE: SPARSE_PLACES, SCALED: SCALED_PLACES, SPARSE_SCALED: {**SPARSE_PLACES, **SCALED_PLACES}}
 HALF, E4M3, E5M2, BF16 = "cutlass::half_t", "cutlass::float_e4m3_t", "cutlass::float_e5m2_t", "cutlass::bfloat16_t"
-MXFP8 = "cutlass::mx_float8_t<cutlass::float_e4m3_t>"
+MXFP8, MXFP4 = "cutlass::mx_float8_t<cutlass::float_e4m3_t>", "cutlass::mx_float4_t<cutlass::float_e2m1_t>"
 NVFP4, ULTRA = "cutlass::nv_float4_t<cutlass::float_e2m1_t>", "cute::tuple<cutlass::float_e2m1_t, cutlass::float_ue4m3_t>"
 COOPERATIVE = "cutlass::gemm::KernelTmaWarpSpecializedCooperative", "cutlass::epilogue::TmaWarpSpecializedCooperative"
 PINGPONG = "cutlass::gemm::KernelTmaWarpSpecializedPingpongFP8FastAccum", "cutlass::epilogue::TmaWarpSpecialized"
 SPARSE_PAIR = "cutlass::gemm::KernelSparseTmaWarpSpecialized2SmSm100", "cutlass::epilogue::TmaWarpSpecialized2Sm"
 SCALED_SPARSE = "BlockScaledSparseTensorOp"
 SPARSE_NVFP4 = "cutlass::gemm::KernelSparseTmaWarpSpecialized2SmNvf4Sm100", "cutlass::epilogue::TmaWarpSpecialized2SmNvf4"
+SPARSE_MXF4 = "cutlass::gemm::KernelSparseTmaWarpSpecialized1SmMxf4Sm100", "cutlass::epilogue::TmaWarpSpecialized1SmMxf4"
 SPARSE_MXFP8 = (
     "cutlass::gemm::KernelSparseTmaWarpSpecialized1SmMxf8f6f4Sm100", "cutlass::epilogue::TmaWarpSpecialized1SmMxf8f6f4",
 )  # fmt: skip
@@ -109,6 +110,9 @@ GEMMS = {
     "sparse_nvfp4": (
         "100a", SCALED_SPARSE, (NVFP4, NVFP4, BF16), 0, (256, 128, 256), (2, 1), SPARSE_NVFP4, SPARSE_SCALED, (256, 128, 512),
     ),
+    "sparse_mxf4": (
+        "100a", SCALED_SPARSE, (MXFP4, MXFP4, BF16), 0, (128, 128, 256), (1, 1), SPARSE_MXF4, SPARSE_SCALED, (128, 128, 512),
+    ),
     "sparse_mxfp8": (
         "100a", SCALED_SPARSE, (MXFP8, MXFP8, BF16), 0, (128, 128, 256), (1, 1), SPARSE_MXFP8, SPARSE_SCALED, (128, 128, 512),
     ),
@@ -117,7 +121,7 @@ GEMMS = {
     ),
 }  # fmt: skip
 MULTIPROCESSORS = 4
-BITS = {HALF: 16, E4M3: 8, E5M2: 8, BF16: 16, "float": 32, NVFP4: 4, ULTRA: 4, MXFP8: 8}
+BITS = {HALF: 16, E4M3: 8, E5M2: 8, BF16: 16, "float": 32, NVFP4: 4, ULTRA: 4, MXFP8: 8, MXFP4: 4}
 
 
 def config(name: str) -> str:

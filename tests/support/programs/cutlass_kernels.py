@@ -219,6 +219,12 @@ def sparse_nvfp4(rng: np.random.Generator) -> Judge:
     yield from _sparse_scaled(rng, "sparse_nvfp4", "sm_100a", (256, 128, 512), (4, 32, _E4M3))
 
 
+@program("sparse_mxf4", source="sparse_mxf4", archs=("sm_100a",), remarks=_TENSOR_MEMORY, slow=True)
+def sparse_mxf4(rng: np.random.Generator) -> Judge:
+    """Sparse block-scaled products of pairs of four-bit elements, a factor of type ue8m0 for 64 of them"""
+    yield from _sparse_scaled(rng, "sparse_mxf4", "sm_100a", (128, 128, 512), (4, 64, _UE8M0))
+
+
 @program("sparse_mxfp8", source="sparse_mxfp8", archs=("sm_100a",), remarks=_TENSOR_MEMORY, slow=True)
 def sparse_mxfp8(rng: np.random.Generator) -> Judge:
     """Sparse block-scaled products of e4m3, a factor of type ue8m0 for 64 of them"""
