@@ -53,8 +53,8 @@ def issue(
         if not _extent(x, lane, op, source):
             return
     for c in cells:
-        if not tm.held_columns(c.row)[c.first : c.stop].all() or c.stop > 512:
-            tensor_check(m).outside(x, c.row, c.first, c.stop, lane.mask)
+        held = c.stop <= 512 and tm.held_columns(c.row)[c.first : c.stop].all()
+        if not held and not tensor_check(m).outside(x, c.row, c.first, c.stop, lane.mask):
             return
     op.exact = lambda start, stop: any(_meets(items(m, *s), start, stop) for s in sources)
     if m.checking:

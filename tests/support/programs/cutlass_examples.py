@@ -27,6 +27,9 @@ _TUTORIAL = ("missing-tcgen05-fence", "missing-tcgen05-wait", "uninitialised-bar
 _LATENT = ("missing-tcgen05-fence", "missing-tcgen05-wait", "shared-race", "named-barrier", "leftover")
 program = Collection("cutlass", "", ("sm_90a",))
 PROGRAMS = program.programs
+_faulty = Collection("cutlass", "", ("sm_100a",))
+FAULTY = _faulty.programs
+"""Whose results are right under some schedules only (tests/slow/simulator/test_cutlass_faults.py)."""
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -120,37 +123,59 @@ def fp8(rng: np.random.Generator) -> Judge:
     yield from _hopper(rng, "attention_fp8", (1, 128, 512, 128), _E4M3, causal=False, columns=True)
 
 
-@program("attention_gradients", source="attention_gradients", remarks=("shared-race", "async-overwrite"), slow=True)
-def gradients(rng: np.random.Generator) -> Judge:
-    """Gradients of attention, causal, by three kernels; dQ is added up by tensor copies that reduce"""
-    heads, m, n, d = 2, 128, 128, 64
-    q, k, v, do = (rng.standard_normal((heads, rows, d)).astype(_F16) for rows in (m, n, n, m))
-    o, sums = (x.astype(t) for x, t in zip(_attention(q, k, v, d**-0.5, causal=True), (_F16, np.float32), strict=True))
-    dq, dk, dv = (np.zeros((heads, rows, d), _F16) for rows in (m, n, n))
+def _gradients(rng: np.random.Generator, name: str, heads: int, groups: int, n: int, d: int, work: int) -> Judge:
+    """Causal; `work`: floats of workspace for each row."""
+    q, do = (rng.standard_normal((heads, n, d)).astype(_F16) for _ in range(2))
+    k, v = (rng.standard_normal((groups, n, d)).astype(_F16) for _ in range(2))
+    full = [np.repeat(x, heads // len(x), axis=0) for x in (q, k, v)]
+    o, sums = (x.astype(t) for x, t in zip(_attention(*full, d**-0.5, causal=True), (_F16, np.float32), strict=True))
+    dq, dk, dv = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
     inputs = {"q": q, "k": k, "v": v, "o": o, "sums": sums, "do": do}
-    results = {"dq": dq, "dk": dk, "dv": dv, "work": np.zeros(heads * m * (d + 1), np.float32)}
-    yield from _run("attention_gradients", {**inputs, **results})
-    q, k, v, o, do = (x.astype(float) for x in (q, k, v, o, do))
-    scores = np.where(np.arange(n) > np.arange(m)[:, None], -np.inf, np.einsum("hmd,hnd->hmn", q, k) * d**-0.5)
+    yield from _run(name, {**inputs, "dq": dq, "dk": dk, "dv": dv, "work": np.zeros(heads * n * work, np.float32)})
+    q, k, v, o, do = (x.astype(float) for x in (*full, o, do))
+    scores = np.where(np.arange(n) > np.arange(n)[:, None], -np.inf, np.einsum("hmd,hnd->hmn", q, k) * d**-0.5)
     p = np.exp(scores - sums[..., None])
     ds = p * (np.einsum("hmd,hnd->hmn", do, v) - (o * do).sum(-1, keepdims=True)) * d**-0.5
     _close(dq, np.einsum("hmn,hnd->hmd", ds, k), 2, _F16)
-    _close(dk, np.einsum("hmn,hmd->hnd", ds, q), 2, _F16)
-    _close(dv, np.einsum("hmn,hmd->hnd", p, do), 2, _F16)
+    for got, want in ((dk, np.einsum("hmn,hmd->hnd", ds, q)), (dv, np.einsum("hmn,hmd->hnd", p, do))):
+        _close(got, want.reshape(groups, -1, n, d).sum(1), 2, _F16)
+
+
+@program("attention_gradients", source="attention_gradients", remarks=("shared-race", "async-overwrite"), slow=True)
+def attention_gradients(rng: np.random.Generator) -> Judge:
+    """Gradients of attention, causal, by three kernels; dQ is added up by tensor copies that reduce"""
+    yield from _gradients(rng, "attention_gradients", 2, 2, 128, 64, 65)
+
+
+@program("gradients", source="gradients", archs=("sm_100a",), remarks=_TENSOR_MEMORY, ordered=False, slow=True)
+def gradients(rng: np.random.Generator) -> Judge:
+    """Gradients of attention on Blackwell, causal, five products of a tile in tensor memory; a length that fills no tile"""
+    yield from _gradients(rng, "gradients", 2, 1, 200, 64, 66)
+
+
+def _blackwell(rng: np.random.Generator, name: str, shape: tuple[int, ...], dtype: Any, *, causal: bool) -> Judge:
+    b, heads, groups, m, n, d = shape
+    q = rng.standard_normal((b, m, heads, d)).astype(dtype)
+    k, v = (rng.standard_normal((b, n, groups, d)).astype(dtype) for _ in range(2))
+    o, sums, none = np.zeros(q.shape, _F16), np.zeros((b, heads, m), np.float32), np.zeros(1, np.int32)
+    yield from _run(name, {"q": q, "k": k, "v": v, "o": o, "sums": sums, "first_q": none, "first_k": none})
+    for i in range(b):
+        by_head = [np.repeat(x[i].swapaxes(0, 1), heads // x.shape[2], axis=0) for x in (q, k, v)]
+        want, logs = _attention(*by_head, scale=d**-0.5, causal=causal)
+        _close(o[i].swapaxes(0, 1), want, 2 if dtype != _E4M3 else 0.5, dtype)
+        assert np.abs(sums[i] - logs).max() < 1e-5 * np.abs(logs).max()
 
 
 @program("attention", source="attention", archs=("sm_100a",), remarks=_ROLES, slow=True)
-def blackwell(rng: np.random.Generator) -> Judge:
+def attention(rng: np.random.Generator) -> Judge:
     """Attention, causal, by sixteen warps in six roles; two heads of queries share one of keys; lengths fill no tile"""
-    b, heads, groups, m, d = 1, 4, 2, 300, 64
-    q = rng.standard_normal((b, m, heads, d)).astype(_F16)
-    k, v = (rng.standard_normal((b, m, groups, d)).astype(_F16) for _ in range(2))
-    o, sums, none = np.zeros_like(q), np.zeros((b, heads, m), np.float32), np.zeros(1, np.int32)
-    yield from _run("attention", {"q": q, "k": k, "v": v, "o": o, "sums": sums, "first_q": none, "first_k": none})
-    by_head = [np.repeat(x[0].swapaxes(0, 1), heads // x.shape[2], axis=0) for x in (q, k, v)]
-    want, logs = _attention(*by_head, d**-0.5, causal=True)
-    _close(o[0].swapaxes(0, 1), want, 2, _F16)
-    assert np.abs(sums[0] - logs).max() < 1e-5 * np.abs(logs).max()
+    yield from _blackwell(rng, "attention", (1, 4, 2, 300, 300, 64), _F16, causal=True)
+
+
+@program("attention_residual", source="attention_residual", archs=("sm_100a",), remarks=_ROLES, slow=True)
+def attention_residual(rng: np.random.Generator) -> Judge:
+    """The same of e4m3, head dimension 128, a CTA for each tile of queries"""
+    yield from _blackwell(rng, "attention_residual", (2, 1, 1, 200, 150, 128), _E4M3, causal=False)
 
 
 @program("generation", source="generation", archs=("sm_100a",), remarks=_ROLES, slow=True)
@@ -228,3 +253,18 @@ def tutorial_4(rng: np.random.Generator) -> Judge:
 def tutorial_5(rng: np.random.Generator) -> Judge:
     """A product whose results come and go by tensor copies"""
     yield from _tutorial(rng, "tutorial_5", 512, 1024, 128)
+
+
+@_faulty("latent_paged", source="latent_paged", archs=("sm_100a",), remarks=(*_LATENT, "async-read-before-complete"))
+def latent_paged(rng: np.random.Generator) -> Judge:
+    """Latent attention to pages of 64 keys in any order, by cp.async, each sequence of its own length"""
+    b, page, pages = 2, 64, 10
+    lengths, table = np.array([300, 130], np.int32), rng.permutation(b * pages).astype(np.int32).reshape(b, pages) % pages
+    q, c = rng.standard_normal((b, 128, 576)).astype(_F16), rng.standard_normal((pages, page, 576)).astype(_F16)
+    o, sums, work = np.zeros((b, 128, 512), _F16), np.zeros((b, 128), np.float32), np.zeros(4 * b * 128 * 513, np.float32)
+    yield from _run("latent_paged", {"q": q, "c": c, "o": o, "sums": sums, "lengths": lengths, "pages": table, "work": work})
+    for i, n in enumerate(lengths):
+        keys = c[table[i]].reshape(-1, 576)[:n]
+        want, logs = _attention(q[i : i + 1], keys[None], keys[None, :, :512], 192**-0.5)
+        _close(o[i : i + 1], want, 2, _F16)
+        assert np.abs(sums[i] - logs[0]).max() < 1e-5 * np.abs(logs).max()

@@ -95,15 +95,18 @@ class TensorCheck:
 
     # --- columns outside an allocation ------------------------------------------------------------------------------
 
-    def outside(self, x: Lanes, row: int, first: int, stop: int, lanes: Mask) -> None:
-        """Report an access to columns `first:stop` that the CTA of `row` does not hold."""
+    def outside(self, x: Lanes, row: int, first: int, stop: int, lanes: Mask) -> bool:
+        """Report an access to columns `first:stop` that the CTA of `row` does not hold; say whether it can be carried out.
+
+        It can where the CTA has freed them and they are nobody's: what they hold is still there.
+        """
         tm = self.memory
         sm = tm.multiprocessor(row)
         held = tm.held_columns(row)
         wrong = next((c for c in range(first, min(stop, COLUMNS)) if not held[c]), COLUMNS)
         text = f"`{x.op.text}` accesses columns {first} to {stop - 1} of tensor memory"
         related: list[Related] = []
-        have = tm.held(row)
+        have, freed = tm.held(row), False
         if wrong >= COLUMNS:
             text += f", which has {COLUMNS}"
         elif (other := tm.allocations[int(tm.owner[sm, wrong])]) is not None:
@@ -111,6 +114,7 @@ class TensorCheck:
             related.append(Related(f"allocated by {other.threads}", other.place))
         elif (old := tm.allocations[int(tm.last[sm, wrong])]) is not None and old.row == row and not have:
             text += f"; column {wrong} has been freed"
+            freed = stop <= COLUMNS and not tm.owner[sm, first:stop].any()
             related.append(Related("freed here", old.freed))
         elif not have:
             text += f"; {tm.cta(row)} has allocated none"
@@ -118,7 +122,8 @@ class TensorCheck:
             text += f"; {tm.cta(row)} holds " + ", ".join(f"columns {a.base} to {a.base + a.columns - 1}" for a in have)
         related += [Related(f"{a.columns} columns allocated by {a.threads}", a.place) for a in have[:2]]
         repair = "Use columns between the address that tcgen05.alloc wrote and its end, and before tcgen05.dealloc only."
-        x.finding(_LIFE, text, lanes=lanes, related=related, repair=repair, stop=True)
+        x.finding(_LIFE, text, lanes=lanes, related=related, repair=repair, stop=not freed)
+        return freed
 
     def freeing(self, x: Lanes, row: int, first: int, stop: int, lanes: Mask) -> None:
         """Report operations that use columns about to be freed."""

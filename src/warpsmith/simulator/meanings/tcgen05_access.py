@@ -101,11 +101,11 @@ def _find(x: Lanes, tm: TensorMemory, address: Any, form: Access, split: int) ->
     for start, stop in spans:
         outside = _outside(tm, found, start, stop)
         if outside.any():
-            i = int(np.flatnonzero(outside)[0])
-            lanes = _lanes(x, int(c[i]), int(w[i]))
-            at = int(found.column[i])
-            tensor_check(x.machine).outside(x, int(found.rows[i]), at + start, at + stop, lanes)
-            return None
+            check = tensor_check(x.machine)
+            for i in np.flatnonzero(outside).tolist():
+                lanes, at = _lanes(x, int(c[i]), int(w[i])), int(found.column[i])
+                if not check.outside(x, int(found.rows[i]), at + start, at + stop, lanes):
+                    return None
     return found
 
 

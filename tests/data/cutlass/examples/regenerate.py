@@ -83,6 +83,26 @@ using Scheduler = kernel::PersistentTileScheduler;
 """,
         "q c o sums lengths pages work", {"": (1, 200, 0, 0, 1, 0, 4), "_split": (2, 300, 0, 0, 2, 0, 4)},
     ),
+    "latent_paged": Example(
+        "100a", "blackwell_mla", "77_blackwell_fmha",
+        f"""using Element = {HALF}; using Scheduler = Sm100MlaIndividualTileScheduler;
+#define PAGED , true
+""",
+        "q c o sums lengths pages work", {"": (2, 300, 64, 10, 1, 0, 4)},
+    ),
+    "attention_residual": Example(
+        "100a", "blackwell_fmha", "77_blackwell_fmha",
+        f"""using Element = {E4M3}; using ElementOut = {HALF}; using TileShape = Shape<_256, _128, _128>;
+using Mask = ResidualMask; using Scheduler = cutlass::fmha::kernel::IndividualTileScheduler;
+""",
+        "q k v o sums first_q first_k", {"": (2, 1, 1, 200, 150, 128, 200, 150, 4)},
+    ),
+    "gradients": Example(
+        "100a", "blackwell_fmha_bwd", "77_blackwell_fmha",
+        f"""using Element = {HALF}; using TileShape = Shape<_128, _128, _64, _64>; using Mask = CausalForBackwardMask<>;
+""",
+        "q k v o sums do dq dk dv work", {"": (1, 2, 1, 200, 200, 64, 4)},
+    ),
     "tutorial_1": tutorial("01_mma_sm100.cu", 128, 256, 128),
     "tutorial_3": tutorial("03_mma_tma_multicast_sm100.cu", 512, 1024, 128),
     "tutorial_4": tutorial("04_mma_tma_2sm_sm100.cu", 512, 1024, 128),

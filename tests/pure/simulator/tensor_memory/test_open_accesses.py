@@ -88,6 +88,20 @@ def test_a_product_does_not_follow_the_stores_of_warps(order: dict[str, Any]) ->
     assert (KIND, "error", "tcgen05.mma") in found
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_columns_that_were_freed_hold_what_they_held(order: dict[str, Any]) -> None:
+    """CUTLASS's gradients for Blackwell free them while other warps still load; nobody else has them yet."""
+    free = " tcgen05.dealloc.cta_group::1.sync.aligned.b32 %tmem, 512;\n"
+    text = module(FILLED + only("%zero", "F", free) + MEET + only("%p5", "L", LOAD + WAITS["ld"] + RESULT), threads=256)
+    head, _, tail = text.rpartition(free)
+    out = np.zeros(256, np.uint32)
+    result = simulate(parse(head + tail), kernel="k", grid=1, block=256, args=[out, IMAGE], **order)
+    assert result.completed
+    assert out[128:].tolist() == list(range(7, 135))
+    assert [(f.kind, f.severity) for f in result.findings] == [("tmem-lifetime", "error")]
+    assert result.findings[0].message.endswith("accesses columns 0 to 1 of tensor memory; column 0 has been freed")
+
+
 def test_another_warp_frees_what_one_has_allocated() -> None:
     text = module("", threads=256).replace(" @!%zero bra DONE;", " setp.ne.u32 %p3, %warp, 1;\n @%p3 bra DONE;")
     out = np.zeros(256, np.uint32)
