@@ -15,8 +15,10 @@ DENSE = runpy.run_path(str(Path(__file__).with_name("test_mma_block_scaled.py"))
 COUNT, codes, expected, packed, scales = (DENSE[n] for n in ("COUNT", "codes", "expected", "registers", "scales"))
 HEAD = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale"
 FORMS = [f"{HEAD}.scale_vec::1X.f32.{pair}.f32.ue8m0" for pair in ("e4m3.e5m2", "e2m1.e3m2")] + [
-    f"{HEAD}.f32.e5m2.e2m3.f32.ue8m0"
+    f"{HEAD}.f32.e5m2.e2m3.f32.ue8m0",
+    "mma.sync.aligned.kind::mxf8f6f4.sp::ordered_metadata.block_scale.scale_vec::1X.m16n8k64.row.col.f32.e4m3.e2m1.f32.ue8m0",
 ]
+"""The last is spelled as CuTe does."""
 FOUR = "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind"
 FOUR_BITS = [
     f"{FOUR}::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0",
