@@ -178,6 +178,23 @@ def attention_residual(rng: np.random.Generator) -> Judge:
     yield from _blackwell(rng, "attention_residual", (2, 1, 1, 200, 150, 128), _E4M3, causal=False)
 
 
+@program("attention_lengths", source="attention_lengths", archs=("sm_100a",), remarks=_ROLES, slow=True)
+def attention_lengths(rng: np.random.Generator) -> Judge:
+    """The same of sequences of their own lengths, one behind the other, whose starts are in memory"""
+    heads, d, first_q, first_k = 2, 64, np.array([0, 260, 330], np.int32), np.array([0, 70, 240], np.int32)
+    q = rng.standard_normal((first_q[-1], heads, d)).astype(_F16)
+    k, v = (rng.standard_normal((first_k[-1], 1, d)).astype(_F16) for _ in range(2))
+    o, sums = np.zeros((2, *q.shape), _F16), np.zeros((heads, len(q)), np.float32)
+    arrays = {"q": q, "k": k, "v": v, "o": o, "sums": sums, "first_q": first_q, "first_k": first_k}
+    yield from _run("attention_lengths", arrays)
+    assert not o[0].any()
+    for a, b, c, e in zip(first_q, first_q[1:], first_k, first_k[1:], strict=False):
+        keys, values = (np.repeat(x[c:e].swapaxes(0, 1), heads, axis=0) for x in (k, v))
+        want, logs = _attention(q[a:b].swapaxes(0, 1), keys, values, d**-0.5)
+        _close(o[1, a:b].swapaxes(0, 1), want, 2, _F16)
+        assert np.abs(sums[:, a:b] - logs).max() < 1e-5 * np.abs(logs).max()
+
+
 @program("generation", source="generation", archs=("sm_100a",), remarks=_ROLES, slow=True)
 def generation(rng: np.random.Generator) -> Judge:
     """One query of each head against a cache of e5m2, which the kernel extends by the new key and value"""

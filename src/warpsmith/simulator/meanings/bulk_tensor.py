@@ -87,10 +87,15 @@ def tensor(m: Match) -> Function | Refused:
             modelled(f)
             if not _starts_on_sixteen(x, lane, f, coordinates[0]):
                 continue
+            if "mbar" not in v and not stored(x, lane, f, coordinates, mode, reduction):
+                continue
+            rows = _rows(f, coordinates, offsets, mode)
+            if not _in_memory(x, lane, f, rows):
+                continue
             if "mbar" in v:
-                _load(x, lane, v, spaces, f, _rows(f, coordinates, offsets, mode), pairing)
-            elif stored(x, lane, f, coordinates, mode, reduction):
-                _store(x, lane, v, spaces, f, _rows(f, coordinates, offsets, mode), reduction)
+                _load(x, lane, v, spaces, f, rows, pairing)
+            else:
+                _store(x, lane, v, spaces, f, rows, reduction)
 
     return run
 
@@ -170,15 +175,31 @@ def _map_of(x: Lanes, lane: Lane, operands: Any, dimensions: int, mode: str) -> 
     if mode in _WIDE and f.interleave != "none":
         _bad_map(x, lane, f"a copy in {mode} mode with a tensor map of interleave {f.interleave}, which this mode has not")
         return None
-    if others[0] and (f := overridden(x, lane, f, *others)) is None:
-        return None
+    return overridden(x, lane, f, *others) if others[0] else f
+
+
+def _in_memory(x: Lanes, lane: Lane, f: TensorMapFields, rows: Rows) -> bool:
+    """Report a box that reaches beyond the array it lies in.
+
+    The tensor may reach beyond: maps of sequences one behind the other describe more than there is, so that what lies
+    outside of a sequence is outside of the tensor (CUTLASS's and Triton's attention).
+    """
     start, size = f.address - GLOBAL_BASE, extent(f)
     found, distance = x.machine.global_.allocation_near(start)
-    if found is None or distance or start + size > found.start + found.size:
-        name = f"`{found.name}`" if found is not None else "any allocation"
-        _bad_map(x, lane, f"the tensor map describes {size} bytes from {f.address:#x} on, which reach beyond {name}")
-        return None
-    return f
+    if found is not None and not distance and start + size <= found.start + found.size:
+        return True
+    at, length = _rows_of(f, rows)
+    if not at.size or length <= 0:
+        if found is not None and not distance:
+            return True
+    else:
+        found, distance = x.machine.global_.allocation_near(int(at.min()))
+        if found is not None and not distance and int(at.max()) + length <= found.start + found.size:
+            return True
+    name = f"`{found.name}`" if found is not None else "any allocation"
+    text = f"the tensor map describes {size} bytes from {f.address:#x} on, and this box reaches beyond {name}"
+    _bad_map(x, lane, text)
+    return False
 
 
 def _bad_map(x: Lanes, lane: Lane, message: str) -> None:

@@ -30,7 +30,8 @@ using Operation = cutlass::fmha::device::FMHA<
     cutlass::fmha::kernel::Sm100FmhaFwdKernelTmaWarpspecialized<Problem, Mainloop, Epilogue, Scheduler>>;
 
 // Arrays: Q, K, V, O, the logarithms of the sums of rows, and the starts of the sequences of Q and of K.
-// With starts, q and k are the lengths of all sequences together and most[] the greatest ones.
+// With starts, q and k are the lengths of all sequences together, most_q and most_k the greatest ones, and O, whose tensor map
+// begins before it, lies behind as much again.
 extern "C" int build(void** at, int b, int heads, int groups, int q, int k, int d, int most_q, int most_k, int multiprocessors) {
   cutlass::KernelHardwareInfo hardware;
   hardware.device_id = 0;
@@ -39,9 +40,11 @@ extern "C" int build(void** at, int b, int heads, int groups, int q, int k, int 
 #ifdef LENGTHS_FROM_MEMORY
   Problem problem{{most_q, (int*)at[5], q}, {most_k, (int*)at[6], k}, d, {{each, groups}, b}};
   int whole = 0;
+  ElementOut* o = (ElementOut*)at[3] + d * q * heads;
 #else
   Problem problem{q, k, d, {{each, groups}, b}};
   int whole = 1;
+  ElementOut* o = (ElementOut*)at[3];
 #endif
   Queries of_q = make_stride(heads * d, _1{}, make_stride(make_stride(d, each * d), whole * heads * d * q));
   Keys of_k = make_stride(groups * d, _1{}, make_stride(make_stride(_0{}, d), whole * groups * d * k));
@@ -49,7 +52,7 @@ extern "C" int build(void** at, int b, int heads, int groups, int q, int k, int 
   typename Operation::Arguments arguments{
       problem,
       {(Element*)at[0], of_q, (Element*)at[1], of_k, (Element*)at[2], of_k},
-      {(ElementOut*)at[3], of_q, (float*)at[4], of_sums},
+      {o, of_q, (float*)at[4], of_sums},
       hardware};
   Operation operation;
   if (operation.can_implement(arguments) != cutlass::Status::kSuccess || Operation::get_workspace_size(arguments)) return 1;

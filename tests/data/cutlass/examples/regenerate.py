@@ -97,6 +97,14 @@ using Mask = ResidualMask; using Scheduler = cutlass::fmha::kernel::IndividualTi
 """,
         "q k v o sums first_q first_k", {"": (2, 1, 1, 200, 150, 128, 200, 150, 4)},
     ),
+    "attention_lengths": Example(
+        "100a", "blackwell_fmha", "77_blackwell_fmha",
+        f"""using Element = {HALF}; using ElementOut = {HALF}; using TileShape = Shape<_256, _128, _64>;
+using Mask = ResidualMask; using Scheduler = cutlass::fmha::kernel::PersistentTileScheduler;
+#define LENGTHS_FROM_MEMORY
+""",
+        "q k v o sums first_q first_k", {"": (2, 2, 1, 330, 240, 64, 260, 170, 3)},
+    ),
     "gradients": Example(
         "100a", "blackwell_fmha_bwd", "77_blackwell_fmha",
         f"""using Element = {HALF}; using TileShape = Shape<_128, _128, _64, _64>; using Mask = CausalForBackwardMask<>;

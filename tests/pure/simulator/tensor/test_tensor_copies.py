@@ -270,6 +270,20 @@ def test_gather4(run: Any) -> None:
     assert (got == np.stack([a[3, 16:32], a[60, 16:32], a[7, 16:32], np.zeros(16, np.uint16)])).all()
 
 
+def test_a_tensor_may_reach_beyond_its_array_where_no_box_does(run: Any) -> None:
+    """Maps of sequences one behind the other, as CUTLASS and Triton make them, describe more than there is."""
+    a = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64)
+    tall = np.lib.stride_tricks.as_strided(a, (1000, 64), (128, 2))
+    tensor_map = TensorMap(tall, box=(16, 64), memory=a)
+    assert (load(run, tensor_map, [0, 48], 2048).view(np.uint16).reshape(16, 64) == a[48:]).all()
+    assert not load(run, tensor_map, [0, 1000], 2048).any()
+    r = run(loading(2, [0, 49], 2048), np.zeros(2048, np.uint8), tensor_map, parameters=MAP)
+    assert [(f.kind, f.severity) for f in r.findings] == [("out-of-bounds", "error")]
+    start, _, end = r.findings[0].message.partition(" bytes from ")
+    assert start == "the tensor map describes 128000"
+    assert end.endswith(" on, and this box reaches beyond `the array of argument 1 (`map`)`")
+
+
 def test_maps_of_the_wrong_rank_or_mode_are_named(run: Any) -> None:
     a = np.zeros((8, 8, 16), np.float16)
     r = run(loading(2, [0, 0], 256), np.zeros(256, np.uint8), TensorMap(a, box=(1, 8, 16)), parameters=MAP)
