@@ -272,6 +272,17 @@ def tutorial_5(rng: np.random.Generator) -> Judge:
     yield from _tutorial(rng, "tutorial_5", 512, 1024, 128)
 
 
+@program("hopper_tutorial", source="hopper_tutorial", remarks=("uninitialised-barrier", "leftover"), slow=True)
+def hopper_tutorial(rng: np.random.Generator) -> Judge:
+    """A product of CuTe's tutorial for Hopper: three stages of tensor copies, operands by columns"""
+    m, n, k = 256, 128, 320
+    a, b = rng.standard_normal((k, m)).astype(_F16), rng.standard_normal((k, n)).astype(_F16)
+    c = np.zeros((n, m), _F16)
+    yield from _run("hopper_tutorial", {"a": a, "b": b, "c": c})
+    want = b.astype(float).T @ a.astype(float)
+    assert (np.abs(c - want) <= 2.0**-10 * np.abs(want) + 1e-2 * np.sqrt(k)).all()
+
+
 @_faulty("latent_paged", source="latent_paged", archs=("sm_100a",), remarks=(*_LATENT, "async-read-before-complete"))
 def latent_paged(rng: np.random.Generator) -> Judge:
     """Latent attention to pages of 64 keys in any order, by cp.async, each sequence of its own length"""

@@ -111,6 +111,9 @@ using Mask = ResidualMask; using Scheduler = cutlass::fmha::kernel::PersistentTi
 """,
         "q k v o sums do dq dk dv work", {"": (1, 2, 1, 200, 200, 64, 4)},
     ),
+    "hopper_tutorial": Example(
+        "90a", "hopper_tutorial", "cute/tutorial/hopper", '#include "wgmma_tma_sm90.cu"\n', "a b c", {"": (256, 128, 320)}
+    ),
     "tutorial_1": tutorial("01_mma_sm100.cu", 128, 256, 128),
     "tutorial_3": tutorial("03_mma_tma_multicast_sm100.cu", 512, 1024, 128),
     "tutorial_4": tutorial("04_mma_tma_2sm_sm100.cu", 512, 1024, 128),
