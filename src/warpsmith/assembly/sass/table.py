@@ -81,7 +81,7 @@ def table_files(arch: str, folder: Path = FOLDER) -> list[Path]:
     refused = folder / "refused" / f"{name}.tsv"
     while name and (path := _file(folder, name)) and path not in out:
         out.append(path)
-        name = next((line.split()[1] for line in _text(path).splitlines() if line.startswith("inherit ")), None)
+        name = next((_named(line) for line in _text(path).splitlines() if line.startswith("inherit ")), None)
     return [*out, refused] if refused.exists() else out
 
 
@@ -142,19 +142,30 @@ def _read(lines: Iterable[str], path: Path, folder: Path, seen: tuple[str, ...])
                 key, table = parse_shared(line)
                 shared[key] = table
             elif line.startswith("inherit "):
-                inherited = _rows(line.split()[1], folder, seen)
+                inherited = _rows(_named(line), folder, seen)
             elif line.startswith("drop "):
-                dropped.add(line.split()[1])
+                dropped.add(_named(line))
             else:
                 row = parse_row(line, shared)
                 check_row(row)
                 own.append(row)
-                if "issue" in row.notes:
-                    row.notes["issues"] = f"{issues[row.notes['issue']]:#x}"
+                if (issue := row.notes.get("issue")) is not None:
+                    if issue not in issues:
+                        raise DeclarationError(
+                            f"the row names the set of control bits {issue!r}, and no line %{issue} stands above"
+                        )
+                    row.notes["issues"] = f"{issues[issue]:#x}"
         except (DeclarationError, KeyError, ValueError) as error:
             raise DeclarationError(f"{path.name}:{number}: {error}") from error
     replaced = dropped | {r.name for r in own}
     return [r for r in inherited if r.name not in replaced] + own
+
+
+def _named(line: str) -> str:
+    word, *names = line.split()
+    if len(names) != 1:
+        raise DeclarationError(f"`{word}` takes one name, and here are {len(names)}")
+    return names[0]
 
 
 def check_row(row: Row) -> None:

@@ -96,3 +96,16 @@ def test_missing_tables_are_named(tmp_path: Path) -> None:
     (tmp_path / "sm_86.tsv").write_text("inherit sm_80\n")
     with pytest.raises(DeclarationError, match=r"^sm_86\.tsv:1: table sm_86 inherits from sm_80, which is not there$"):
         parse_table("sm_86", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("inherit \n", "sm_90a.tsv:1: `inherit` takes one name, and here are 0"),
+        ("# nothing\ndrop a b\n", "sm_90a.tsv:2: `drop` takes one name, and here are 2"),
+    ],
+)
+def test_lines_without_their_name(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "sm_90a.tsv").write_text(text)
+    with pytest.raises(DeclarationError, match=f"^{re.escape(message)}$"):
+        load_table("sm_90a", tmp_path)
