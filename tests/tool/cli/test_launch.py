@@ -135,6 +135,7 @@ def test_simulate_against_the_gpu(driver: RecordingDriver, files: Path, capsys: 
         "against NVIDIA H200 (sm_90), ptxas --fmad=false: array 0: 31 of 32 elements differ, first [1]: GPU 2.0 (0x40000000), "
         "simulator 1.0 (0x3f800000)\n"
         "  written on the simulator by no instruction: it holds what it held before the launch\n"
+        "compiled with -O0 the GPU differs, too\n"
     )
     driver.kernel = None
     assert main(["simulate", "k.ptx", "-a", "a.npy,1.5", "--against-gpu", "--json"]) == 0
