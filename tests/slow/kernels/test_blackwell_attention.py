@@ -83,10 +83,14 @@ def test_two_ctas_a_multiprocessor_against_float64(how, growth):
     assert error < 0.015
 
 
-@pytest.mark.parametrize("scale", [1e-3, 0.2, 3.0])
-def test_scales_whose_scores_are_all_low_or_high(scale):
-    """The basis starts at a maximum: rows far from 0 neither overflow nor vanish."""
-    result, error, late = simulated({"sequence": 200, "dim": 64, "scale": scale}, 30.0)
+@pytest.mark.parametrize(
+    ("scale", "growth", "fresh"), [(1e-3, 30.0, False), (0.2, 30.0, False), (3.0, 0.0, False), (3.0, 30.0, True)]
+)
+def test_scales_whose_scores_are_all_low_or_high(scale, growth, fresh):
+    """The basis starts at a maximum: rows far from 0 neither overflow nor vanish. Scores that rise by more than 2^120 from one
+    tile to the next want `fresh_maximum`."""
+    how = {"sequence": 200, "dim": 64, "scale": scale, "fresh_maximum": fresh}
+    result, error, late = simulated(how, growth)
     assert result.findings == []
     assert error < 0.03
     assert late < 5e-3
