@@ -11,11 +11,11 @@ import random
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
+from race_table import THREADS, arguments
 
 __all__ = ["LINES_BEFORE", "THREADS", "Step", "arguments", "program", "races", "text_of"]
 
-THREADS, BYTES, TIMES, LINES_BEFORE = 64, 256, 3, 1
+BYTES, TIMES, LINES_BEFORE = 256, 3, 1
 _WARPS = THREADS // 32
 _HEAD = (
     ".version 8.0 .target sm_80 .address_size 64 .visible .entry k(.param .u64 table) { .reg .b32 %r<20>; .reg .b64 %rd<6>; "
@@ -142,15 +142,6 @@ def _instruction(step: Step, i: int, guard: str) -> str:
         "bar": "bar.sync 0;",
         "warp": "@%p1 bar.warp.sync %r5;",
     }[kind]
-
-
-def arguments(steps: list[Step]) -> np.ndarray:
-    """Return the table the program reads: (address or mask, takes part) of every thread in every step."""
-    table = np.zeros((len(steps), THREADS, 2), np.uint32)
-    for i, step in enumerate(steps):
-        for thread, at in step.at.items():
-            table[i, thread] = at, 1
-    return table
 
 
 @dataclass

@@ -10,11 +10,11 @@ import random
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
+from race_table import THREADS, arguments
 
 __all__ = ["BYTES", "LINES_BEFORE", "THREADS", "Step", "arguments", "program", "races", "text_of"]
 
-THREADS, BYTES, TIMES, LINES_BEFORE = 64, 48, 2, 1
+BYTES, TIMES, LINES_BEFORE = 48, 2, 1
 _HEAD = (
     ".version 8.0 .target sm_90 .address_size 64 .visible .entry k(.param .u64 table) { .reg .b32 %r<20>; .reg .b64 %rd<6>; "
     ".reg .b16 %h<4>; .reg .pred %p<9>; .shared .align 16 .b8 s[256]; ld.param.u64 %rd1, [table]; mov.u32 %r1, %tid.x; "
@@ -92,15 +92,6 @@ def text_of(steps: list[Step]) -> str:
         }[kind]
         lines.append(f"{take} {do}")
     return "\n".join([*lines, _TAIL])
-
-
-def arguments(steps: list[Step]) -> np.ndarray:
-    """Return the table the program reads: (address or mask, takes part) of every thread in every step."""
-    table = np.zeros((len(steps), THREADS, 2), np.uint32)
-    for i, step in enumerate(steps):
-        for thread, at in step.at.items():
-            table[i, thread] = at, 1
-    return table
 
 
 @dataclass
