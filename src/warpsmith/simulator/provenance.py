@@ -23,6 +23,7 @@ _CAPTURED = 90
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 _ROUNDINGS = frozenset(("rn", "rz", "rm", "rp"))
 _SCALAR_VIDEO = ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset")
+_TENSOR_COPIES = ("cp.async.bulk.tensor.", "cp.reduce.async.bulk.tensor.")
 _PLACES = ("%smid", "%nsmid", "%warpid", "%nwarpid")
 
 
@@ -42,6 +43,8 @@ def note_executed(fidelity: Fidelity, program: Program, runs: list[int], arch: s
             )  # fmt: skip
         elif op.kind == "pure":
             _note_elementwise(fidelity, number)
+        elif op.text.startswith(_TENSOR_COPIES):
+            _note_tensor_copy(fidelity, number)
         elif op.opcode in ("atom", "red") and "add" in words and words[-1] in _FLOATS:
             fidelity.note(
                 "floating atomics", "exact", "in the order of this schedule; hardware's order varies, and its rounding with it"
@@ -74,6 +77,16 @@ def _note_approximate(fidelity: Fidelity, words: list[str], number: int) -> None
         every = words[0] != "div" and words[-1] != "f64"
         which = "every operand" if every else "captured operands"
         fidelity.note(subject, "hardware-checked", f"bit for bit what an H200 gave, for {which}")
+
+
+def _note_tensor_copy(fidelity: Fidelity, number: int) -> None:
+    if number == _CAPTURED:
+        fidelity.note(
+            "tensor copies", "hardware-checked",
+            "bit for bit what an H200 gave: tiles and im2col, every swizzle and interleaving, loads, stores and reductions",
+        )  # fmt: skip
+    else:
+        fidelity.note("tensor copies", "exact", "as the manual defines them; what sm_90 has was compared with an H200")
 
 
 def _note_contraction(fidelity: Fidelity, executed: list[list[str]]) -> None:

@@ -47,6 +47,34 @@ def test_a_null_pointer():
     ]
 
 
+@pytest.mark.parametrize(
+    ("body", "declarations", "where", "repair"),
+    [
+        (
+            "mov.u64 %rd1, s; st.u32 [%rd1+4], %r1;", ".shared .align 4 .b8 s[64];",
+            "0x404 lies in shared variable `s`: an address of shared memory, not a generic one",
+            "write .shared, or make the address generic with cvta.shared.u64",
+        ),
+        (
+            "mov.u64 %rd1, d; st.global.u32 [%rd1], %r1;", ".extern .shared .align 4 .b8 d[];",
+            "0x400 lies in dynamic shared memory: an address of shared memory, not a generic one",
+            "write .shared, or make the address generic with cvta.shared.u64",
+        ),
+        (
+            "mov.u64 %rd1, l; st.u32 [%rd1+4], %r1;", ".local .align 4 .b8 l[8];",
+            "0x4 lies next to the null pointer",
+            "pass an address; that of a .local or .param variable becomes generic with cvta",
+        ),
+    ],
+)  # fmt: skip
+def test_an_address_that_was_not_made_generic(body, declarations, where, repair):
+    external = ".extern" in declarations
+    text = kernel(body, "", extra=declarations) if external else kernel(body, "", declarations)
+    result, found = findings(text, block=32, dynamic_shared=64 if external else 0)
+    assert found == [("out-of-bounds", f"store of 4 bytes at global address {where}", "cta (0,0,0) warp 0 lanes 0-31")]
+    assert result.findings[0].repair == repair
+
+
 def test_a_misaligned_vector():
     _, found = findings(
         kernel("ld.param.u64 %rd1, [out];\nld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd1+4];"), np.zeros(64, np.uint32)

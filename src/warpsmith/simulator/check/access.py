@@ -53,8 +53,13 @@ class AccessCheck:
         allocation, distance = space.allocation_near(near)
         noun, shown = _NOUN.get(x.op.opcode, f"`{x.op.text}`"), f"{space.name} address {address & _ADDRESS:#x}"
         what = f"{noun} of {n} byte{'s' if n > 1 else ''} at {shown}"
-        if address == 0 or (space.name == "global" and 0 <= address < 4096):
+        repair = "bound the index by the size of the array, or guard the access with a predicate"
+        if space.name == "global" and (variable := self._shared_variable(x, address)):
+            where = f"lies in {variable}: an address of shared memory, not a generic one"
+            repair = "write .shared, or make the address generic with cvta.shared.u64"
+        elif address == 0 or (space.name == "global" and 0 <= address < 4096):
             where = "is a null pointer" if address == 0 else "lies next to the null pointer"
+            repair = "pass an address; that of a .local or .param variable becomes generic with cvta"
         elif allocation is None:
             where = f"lies outside: the kernel has no {space.name} memory"
         elif distance == 0:
@@ -66,7 +71,6 @@ class AccessCheck:
             distance = allocation.start - near if near < allocation.start else near - allocation.start - allocation.size
             by = f"{distance} byte{'s' if distance != 1 else ''} " if distance else "just "
             where = f"lies {by}{side} {allocation.name} ({allocation.size} bytes)"
-        repair = "bound the index by the size of the array, or guard the access with a predicate"
         reaches_own = ".shared" in x.op.text and "::cluster" not in x.op.text
         if rank is not None and distance == 0 and rank != own and reaches_own:
             where = f"is in CTA {rank} of the cluster; a .shared::cta access reaches its own CTA alone"
@@ -74,6 +78,13 @@ class AccessCheck:
         if allocation is None and space.name == "shared":
             repair = "declare shared memory, or give the launch its bytes: dynamic_shared=, on the command line --shared"
         x.finding("out-of-bounds", f"{what} {where}", lanes=lanes, repair=repair, stop=True)
+
+    @staticmethod
+    def _shared_variable(x: Lanes, address: int) -> str:
+        """Return the shared variable at an address that was taken for a generic one, '' for none."""
+        allocation, distance = x.machine.shared.allocation_near(place_of(address))
+        inside = allocation is not None and distance == 0 and 0 <= rank_of(address) < x.machine.cluster_size
+        return allocation.name if allocation is not None and inside else ""
 
     def misaligned(self, x: Lanes, space: Space, addresses: NDArray[Any], n: int, lanes: NDArray[np.bool_]) -> None:
         """Report lanes whose address is not a multiple of the access."""
