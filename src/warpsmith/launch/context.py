@@ -8,7 +8,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, final
 
 from warpsmith.base.errors import InputError, LaunchError
-from warpsmith.launch.binding import driver
+from warpsmith.launch.binding import DriverError, driver
+from warpsmith.launch.faults import explain_fault
 from warpsmith.launch.image import check_image
 
 if TYPE_CHECKING:
@@ -83,12 +84,20 @@ class Context:
         """No other device: then the calling thread's context is checked only after a failure."""
         self.name = driver.device_name(device)
         self.capability = 10 * driver.device_attribute(device, _MAJOR) + driver.device_attribute(device, _MINOR)
-        self.recent: deque[Plan] = deque(maxlen=_REMEMBERED)
-        self.broken: LaunchError | None = None
-        """The report of the fault that made the context unusable."""
+        self.recent = _recent
+        """The latest launches of the process, on any device."""
         self._modules: dict[bytes, int] = {}
         self._functions: dict[tuple[bytes, str], Function] = {}
         self._lock = Lock()
+
+    @property
+    def broken(self) -> LaunchError | None:
+        """The report of the fault that made the contexts of the process unusable: of one device, they break with it."""
+        return _faults[0] if _faults else None
+
+    @broken.setter
+    def broken(self, report: LaunchError) -> None:
+        _faults.append(report)
 
     def enter(self) -> int:
         """Make this the calling thread's context; return the one before."""
@@ -119,6 +128,8 @@ class Context:
             before = self.enter()
             try:
                 handle = self.driver.get_function(self.module(image, name), name)
+            except DriverError as failure:
+                raise explain_fault(failure, self) from None
             finally:
                 self.leave(before)
             found = self._functions.setdefault(key, Function(self.driver, handle, name))
@@ -130,6 +141,8 @@ class Context:
 
 
 _contexts: dict[int, Context] = {}
+_recent: deque[Plan] = deque(maxlen=_REMEMBERED)
+_faults: list[LaunchError] = []
 _making = Lock()
 
 
@@ -144,5 +157,6 @@ def context(device: int = 0) -> Context:
 
 
 def forget_contexts() -> None:
-    """Forget every context, for tests that replace the driver."""
-    _contexts.clear()
+    """Forget every context and what was launched, for tests that replace the driver."""
+    for known in (_contexts, _recent, _faults):
+        known.clear()

@@ -85,7 +85,11 @@ def explain_refusal(failure: LaunchError, plan: Plan) -> LaunchError:
 
 
 def explain_fault(failure: LaunchError, context: Context) -> LaunchError:
-    """Return the error of a kernel that failed on the device. The context is marked broken: no launch can follow."""
+    """Return the error of a kernel that failed on the device; an error that is no fault is returned as it is.
+
+    The context is marked broken: no launch can follow. A fault breaks the contexts of all devices of the process (two H200s,
+    driver 580.159.04), and any call of any of them may be the first to tell.
+    """
     if not is_sticky(failure.code):
         return failure
     if context.broken is not None:
@@ -95,20 +99,23 @@ def explain_fault(failure: LaunchError, context: Context) -> LaunchError:
             failure.code,
         )
     plans = list(dict.fromkeys(reversed(context.recent)))
+    several = len({plan.context.device for plan in plans} | {context.device}) > 1
+    which = "one of the devices, as told by device" if several else "device"
     lines = [
-        f"a kernel failed on device {context.device} ({context.name}): {failure}",
+        f"a kernel failed on {which} {context.device} ({context.name}): {failure}",
         f"  {_STICKY[failure.code]}",
         "  the device reports it late and does not say which kernel; the latest launches of this process, last first:",
     ]
     for plan in plans:
-        lines.append(f"  - {plan.function.name}, {plan.shape}")
+        lines.append(f"  - {plan.function.name}, {plan.shape}" + (f", on device {plan.context.device}" if several else ""))
         lines += [f"      {line}" for line in plan.describe(plan.values).splitlines()]
         lines += [f"      its inputs: {plan.dumped}"] if plan.dumped else []
     if not plans:
         lines.append("  - none was launched by warpsmith")
-    lines.append("  the context is unusable from now on; start a new process. Its inputs are kept with WARPSMITH_DUMP=folder")
-    context.broken = LaunchError("\n".join(lines), failure.code)
-    return context.broken
+    unusable = "the contexts of all devices are" if several else "the context is"
+    lines.append(f"  {unusable} unusable from now on; start a new process. Its inputs are kept with WARPSMITH_DUMP=folder")
+    report = context.broken = LaunchError("\n".join(lines), failure.code)
+    return report
 
 
 def synchronize(context: Context) -> None:

@@ -20,6 +20,7 @@ from warpsmith.launch.faults import explain_fault, explain_refusal, is_sticky
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from warpsmith.base.errors import LaunchError
     from warpsmith.base.tensormap import TensorMapFields
     from warpsmith.launch.binding import LaunchShape
     from warpsmith.launch.context import Context, Function
@@ -98,7 +99,7 @@ class Plan:
         try:
             function.allow(shape.dynamic_shared, shape.cluster[0] * shape.cluster[1] * shape.cluster[2])
         except DriverError as failure:
-            raise explain_refusal(failure, self) from None
+            raise self._explained(failure) from None
         finally:
             context.leave(before)
 
@@ -196,8 +197,9 @@ class Plan:
 
     def failure(self, status: int) -> Exception:
         """Return the error to raise for a launch that failed."""
-        failure = self.context.driver.failure("cuLaunchKernelEx", status)
         if is_sticky(status):
             self.context.recent.pop()
-            return explain_fault(failure, self.context)
-        return explain_refusal(failure, self)
+        return self._explained(self.context.driver.failure("cuLaunchKernelEx", status))
+
+    def _explained(self, failure: LaunchError) -> LaunchError:
+        return explain_fault(failure, self.context) if is_sticky(failure.code) else explain_refusal(failure, self)

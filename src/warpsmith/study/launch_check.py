@@ -1,7 +1,8 @@
 """Check every launch path on the GPU of this machine: `python -m warpsmith.study.launch_check [GROUP…]`.
 
-Groups: torch, compiled, cupy, interface, jax, verbs, faults. Each runs in a process of its own with a time limit; a group whose
-package is missing is skipped. Prints a line a check; exits with 1 if one fails.
+Groups: torch, compiled, cupy, interface, jax, verbs, devices (of a machine with two GPUs or more), faults. Each runs in a
+process of its own with a time limit; a group whose package is missing is skipped. Prints a line a check; exits with 1 if one
+fails.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "run_group"]
 
-GROUPS = ("torch", "compiled", "cupy", "interface", "jax", "verbs", "faults")
+GROUPS = ("torch", "compiled", "cupy", "interface", "jax", "verbs", "devices", "faults")
 _LIMIT_S = 120
 
 

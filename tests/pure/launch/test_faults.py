@@ -17,7 +17,7 @@ BLOCK = (1024, 1, 1)
 def plan(shape: LaunchShape, name: str = "k") -> Plan:
     return Plan(
         context(0),
-        context(0).function(cubin_header(), name),
+        context(0).function(cubin_header() + name.encode(), name),
         shape,
         [],
         0,
@@ -139,3 +139,62 @@ def test_an_error_that_is_no_fault_leaves_the_context_usable(driver: RecordingDr
         plans[0].run([], 0)
     plans[0].run([], 0)
     assert context(0).broken is None
+
+
+AFTER = "the CUDA context of device 0 is broken by an earlier fault; start a new process. The fault was:\n"
+
+
+@pytest.mark.parametrize("call", ["load_module", "get_function", "set_function_attribute"])
+def test_a_kernel_prepared_after_a_fault_says_that_the_context_is_broken(driver: RecordingDriver, call: str) -> None:
+    plans = two(driver)
+    driver.status = [716]
+    with pytest.raises(LaunchError):
+        plans[0].run([], 0)
+    driver.sizes["third"] = []
+    driver.fail[call] = 716
+    with pytest.raises(LaunchError) as caught:
+        plan(LaunchShape((1, 1, 1), (32, 1, 1), (1, 1, 1), 100_000), "third")
+    assert str(caught.value) == AFTER + FAULT.format(call="cuLaunchKernelEx")
+
+
+@pytest.mark.parametrize("call", ["load_module", "set_function_attribute"])
+def test_preparing_a_kernel_may_be_what_tells_of_a_fault(driver: RecordingDriver, call: str) -> None:
+    two(driver)
+    driver.sizes["third"] = []
+    driver.fail[call] = 716
+    with pytest.raises(LaunchError) as caught:
+        plan(LaunchShape((1, 1, 1), (32, 1, 1), (1, 1, 1), 100_000), "third")
+    assert str(caught.value) == FAULT.format(call=call)
+
+
+def test_a_fault_on_one_of_several_devices_breaks_all(driver: RecordingDriver) -> None:
+    driver.devices = 2
+    driver.sizes |= {"first": [], "second": []}
+    shape = LaunchShape((1, 1, 1), (32, 1, 1))
+    plans = [
+        Plan(
+            context(n), context(n).function(cubin_header(), name), shape, [], 0, lambda values, name=name: f"{name}.simulate(a)"
+        )
+        for n, name in enumerate(("first", "second"))
+    ]
+    for p in plans:
+        p.run([], 0)
+    driver.status = [700, 700]
+    with pytest.raises(LaunchError) as caught:
+        plans[0].run([], 0)
+    said = (
+        "a kernel failed on one of the devices, as told by device 0 (NVIDIA H200): cuLaunchKernelEx failed: "
+        "CUDA_ERROR_700 (700): text of 700\n"
+        "  an address outside every allocation was read or written\n"
+        "  the device reports it late and does not say which kernel; the latest launches of this process, last first:\n"
+        "  - second, grid (1, 1, 1), block (32, 1, 1), on device 1\n"
+        "      second.simulate(a)\n"
+        "  - first, grid (1, 1, 1), block (32, 1, 1), on device 0\n"
+        "      first.simulate(a)\n"
+        "  the contexts of all devices are unusable from now on; start a new process. "
+        "Its inputs are kept with WARPSMITH_DUMP=folder"
+    )
+    assert str(caught.value) == said
+    with pytest.raises(LaunchError) as caught:
+        plans[1].run([], 0)
+    assert str(caught.value) == AFTER.replace("device 0", "device 1") + said
