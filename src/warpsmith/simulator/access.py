@@ -44,9 +44,29 @@ def locate(x: Lanes, space: str | None, addresses: NDArray[np.int64], n: int) ->
         return [_rows(x, x.machine.local, x.local_base, addresses, n)]
     if name[0] == "const":
         return [_flat(x, x.machine.const, addresses, n, addresses)]
-    if int(addresses.flat[0]) >= FUNCTION_PARAM:
-        return [_rows(x, x.machine.call_params, x.call_param_base, addresses - FUNCTION_PARAM, n)]
-    return [_flat(x, x.machine.params, addresses, n, addresses)]
+    return _parameters(x, addresses, n)
+
+
+def _parameters(
+    x: Lanes, address: NDArray[np.int64], n: int, mask: Any = None, shown: NDArray[np.int64] | None = None
+) -> list[Located]:
+    """Find parameters, those of device functions and the kernel's; lanes that do not take part may hold any address."""
+    mask = x.mask if mask is None else mask
+    shown = address if shown is None else shown
+    callee = address >= FUNCTION_PARAM
+    of_functions = callee if mask is None else callee & mask
+    if not of_functions.any():
+        return [_flat(x, x.machine.params, address, n, shown, mask)]
+    everyone = bool(of_functions.all())
+    found = [
+        _rows(
+            x, x.machine.call_params, x.call_param_base, address - FUNCTION_PARAM, n, None if everyone else of_functions, shown
+        )
+    ]
+    of_kernel = ~callee if mask is None else ~callee & mask
+    if of_kernel.any():
+        found.append(_flat(x, x.machine.params, address, n, shown, of_kernel))
+    return found
 
 
 def _flat(x: Lanes, space: Space, index: NDArray[np.int64], n: int, addresses: NDArray[np.int64], mask: Any = None) -> Located:
@@ -123,26 +143,24 @@ def _generic(x: Lanes, addresses: NDArray[np.int64], n: int) -> list[Located]:
         return []
     first = int(chosen.flat[0])
     if (chosen == first).all():
-        return [_window(x, first, addresses, n, None)]
+        return _window(x, first, addresses, n, None)
     windows: list[int] = np.unique(chosen).tolist()
     everyone = x.active()
-    return [_window(x, w, addresses, n, everyone & (high == w)) for w in windows]
+    return [found for w in windows for found in _window(x, w, addresses, n, everyone & (high == w))]
 
 
-def _window(x: Lanes, window: int, addresses: NDArray[np.int64], n: int, mask: Any) -> Located:
+def _window(x: Lanes, window: int, addresses: NDArray[np.int64], n: int, mask: Any) -> list[Located]:
     low = addresses & ((1 << 40) - 1)
     m = x.machine
     if window == 1:
-        return _cluster(x, low, n, mask)
+        return [_cluster(x, low, n, mask)]
     if window == 2:
-        return _rows(x, m.local, x.local_base, low, n, mask)
+        return [_rows(x, m.local, x.local_base, low, n, mask)]
     if window == 3:
-        return _flat(x, m.const, low, n, addresses, mask)
-    if window == 4 and int(low.flat[0]) >= FUNCTION_PARAM:
-        return _rows(x, m.call_params, x.call_param_base, low - FUNCTION_PARAM, n, mask)
+        return [_flat(x, m.const, low, n, addresses, mask)]
     if window == 4:
-        return _flat(x, m.params, low, n, addresses, mask)
-    return _flat(x, m.global_, addresses - GLOBAL_BASE, n, addresses, mask)
+        return _parameters(x, low, n, mask, addresses)
+    return [_flat(x, m.global_, addresses - GLOBAL_BASE, n, addresses, mask)]
 
 
 def quick(x: Lanes, space: str | None, addresses: NDArray[np.int64], n: int) -> tuple[Space, NDArray[np.int64]] | None:

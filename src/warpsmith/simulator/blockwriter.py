@@ -133,7 +133,7 @@ class Writer:
 
     def guard(self, p: Reg) -> None:
         """Combine the mask with a guard predicate into the name `self.mask`."""
-        row = self.name(("row", p.bank, p.slot, p.dtype, 0), register_row(p))
+        row = self.name(("row", p.bank, p.slot, p.dtype, 0, 1), register_row(p))
         if self.tracked:
             self.emit(f"x.machine.check.undefined_use(x, {self.undefined_name(p)}, 'guard predicate')")
         if not self.mask and not p.negated:
@@ -153,7 +153,7 @@ class Writer:
                 step = g.steps[index]
                 key = ("rows", operand.bank, operand.slot, operand.dtype, operand.byte, g.count, step)
                 return self.name(key, rows(operand, g.count, step))
-            key = ("row", operand.bank, operand.slot, operand.dtype, operand.byte)
+            key = ("row", operand.bank, operand.slot, operand.dtype, operand.byte, operand.count)
             row = self.name(key, register_row(operand))
             if not operand.negated:
                 return row
@@ -185,7 +185,10 @@ class Writer:
             assert isinstance(operand, Reg)
             step = g.steps[i] if many else 1
             whole = width_of(operand) == np.dtype(operand.dtype).itemsize
-            row = self.name(("whole", operand.bank, operand.slot, operand.dtype, many, step), self._whole(operand, many, step))
+            row = self.name(
+                ("whole", operand.bank, operand.slot, operand.dtype, operand.count, many, step),
+                self._whole(operand, many, step),
+            )
             if whole and not self.mask and (not g.overlaps or _safe(op.fn)):
                 outs.append(row)
                 continue
@@ -222,7 +225,7 @@ class Writer:
         if g.count > 1:
             to = self.name(("rows", d.bank, d.slot, d.dtype, d.byte, g.count, g.steps[0]), rows(d, g.count, g.steps[0]))
         else:
-            to = self.name(("row", d.bank, d.slot, d.dtype, d.byte), register_row(d))
+            to = self.name(("row", d.bank, d.slot, d.dtype, d.byte, d.count), register_row(d))
         self.emit(f"copyto({to}, {self.read(a, g, 1)}{self.where()}, casting='unsafe')")
         if self.tracked:
             self.propagate(op)

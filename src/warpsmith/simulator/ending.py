@@ -121,12 +121,11 @@ class Endings:
         if passed is not None:
             lanes = np.broadcast_to(passed, x.shape) & x.active()
             if lanes.any():
-                gone = c.part(lanes)
+                gone, rest = c.part(lanes), x.active() & ~lanes  # `after` may get these very lanes, with the mask of those gone
                 if outcome.after is not None:
                     y = self.machine.lanes(gone.rect)
                     y.mask, y.op = gone.mask, e.operation
                     outcome.after(y)
-                rest = x.active() & ~lanes
                 self._go(gone, e.target)
                 if not rest.any():
                     return

@@ -19,10 +19,11 @@ def _element(type_: str) -> int:
 
 
 def size_of(v: Variable | Parameter) -> int:
-    """Return the bytes of a variable; 0 for one of unknown length (`[]`)."""
+    """Return the bytes of a variable; 0 for one of unknown length: `[]` without an initialiser, which would tell (5.4.4)."""
     n = _element(v.type) * v.vector
+    listed = v.initializer.leaves if isinstance(v, Variable) and v.initializer is not None else None
     for extent in v.shape:
-        n *= extent or 0
+        n *= len(listed or ()) if extent is None else extent
     return n
 
 
