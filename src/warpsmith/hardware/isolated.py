@@ -16,7 +16,7 @@ from warpsmith.base.errors import WarpsmithError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["each_isolated"]
+__all__ = ["Crowd", "each_isolated"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -63,6 +63,43 @@ def each_isolated(
     if raised:
         raise raised[0]
     return answers
+
+
+@final
+class Crowd:
+    """Processes that stay for further tasks, for as long as none fails in them."""
+
+    def __init__(self, action: Callable[[Any], Any], workers: int) -> None:
+        self._workers = [_Worker(action) for _ in range(workers)]
+
+    def each(self, tasks: Sequence[Any], patience: float) -> list[Any]:
+        """Return for each task what `each_isolated` does, in at most as many processes as there are workers."""
+        answers: list[Any] = [None] * len(tasks)
+        numbers = iter(range(len(tasks)))
+        lock = threading.Lock()
+
+        def follow(worker: _Worker) -> None:
+            while True:
+                with lock:
+                    index = next(numbers, None)
+                if index is None:
+                    return
+                try:
+                    answers[index] = worker.do(tasks[index], patience)
+                except Exception as error:
+                    answers[index] = f"{type(error).__name__}: {error}"
+
+        threads = [threading.Thread(target=follow, args=(w,), daemon=True) for w in self._workers[: len(tasks)]]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return answers
+
+    def end(self) -> None:
+        """End the processes."""
+        for worker in self._workers:
+            worker.end()
 
 
 @final

@@ -1,0 +1,1 @@
+"""Random programs of many threads: control flow, calls, memory, warps, barriers, clusters; none has a race or a hang."""
