@@ -34,7 +34,8 @@ def miscompiled(module: Module, ptxas: str | None = None, options: Sequence[str]
     was seen to make wrong code; where no release is given, or one that was not measured, they are of severity `portability` and
     say which were. A release that makes right code of a pattern gives none.
     """
-    wanted = {entry: judged for entry in table().entries if (judged := _judged(entry, ptxas, options))}
+    entries = [entry for entry in table().entries if entry.shows_on(module.arch)]
+    wanted = {entry: judged for entry in entries if (judged := _judged(entry, ptxas, options))}
     out: list[Finding] = []
     for function in module.functions():
         mnemonics = {i.mnemonic for i in _instructions(function.body or ())}

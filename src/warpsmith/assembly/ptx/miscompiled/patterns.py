@@ -87,6 +87,16 @@ def bfe_position(flow: Flow, step: Step) -> list[Step] | None:
     return [] if position is not None and position & 255 > 31 and length is not None and length & 255 else None
 
 
+def byte_product(flow: Flow, step: Step) -> list[Step] | None:
+    """`mma` of 8-bit floats that writes a register of D before it reads it as a later one of C."""
+    d, _, _, c = step.instruction.operands[:4]
+    if not isinstance(d, VectorOperand) or not isinstance(c, VectorOperand):
+        return None
+    written, read = ([flow.register(e, step.scope) for e in v.elements] for v in (d, c))
+    early = any(r is not None and r in written[:k] for k, r in enumerate(read))
+    return [] if early else None
+
+
 def slct_constant(flow: Flow, step: Step) -> list[Step] | None:
     """`slct.s32.s32` by a constant whose bits are a NaN without sign, or -0.0."""
     if step.instruction.mnemonic != "slct.s32.s32":
@@ -313,6 +323,7 @@ def madc_high(flow: Flow, step: Step) -> list[Step] | None:
 PATTERNS: dict[str, Pattern] = {
     "abs-of-float": abs_of_float,
     "bfe-position": bfe_position,
+    "byte-product": byte_product,
     "guarded-set": guarded_set,
     "guarded-testp": guarded_testp,
     "half-function-and": half_function_and,

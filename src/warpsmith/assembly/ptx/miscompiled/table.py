@@ -15,7 +15,7 @@ __all__ = ["Entry", "Release", "Table", "release", "table"]
 Release = tuple[int, int]
 """(13, 5)."""
 _FIELDS = ("looks_at", "ptxas", "makes", "instead")
-_OPTIONAL = ("besides",)
+_OPTIONAL = ("besides", "on")
 
 
 @final
@@ -28,6 +28,8 @@ class Entry:
     """Mnemonics of the instructions at which it may be found."""
     besides: re.Pattern[str] | None
     """A mnemonic that must stand in the same function."""
+    on: re.Pattern[str] | None
+    """Architectures that it shows on; None: all."""
     first: Release
     last: Release
     """The first and the last release that was seen to make wrong code of it."""
@@ -35,6 +37,10 @@ class Entry:
     """What ptxas makes of it: `gives -1 for …`."""
     instead: str
     """What to write instead, in a sentence."""
+
+    def shows_on(self, arch: str) -> bool:
+        """Say whether ptxas makes wrong code of it for an architecture, e.g. `sm_90a`."""
+        return self.on is None or bool(self.on.fullmatch(arch))
 
 
 @final
@@ -88,7 +94,8 @@ def _entry(name: str, fields: dict[str, str], measured: tuple[Release, ...], fil
     if len(seen) != 2 or seen[0] > seen[1] or not set(seen) <= set(measured):
         raise DeclarationError(f"{file}: {name}: `ptxas` is the first and the last release, both measured: {fields['ptxas']!r}")
     besides = re.compile(fields["besides"]) if "besides" in fields else None
-    return Entry(name, re.compile(fields["looks_at"]), besides, seen[0], seen[1], fields["makes"], fields["instead"])
+    on = re.compile(fields["on"]) if "on" in fields else None
+    return Entry(name, re.compile(fields["looks_at"]), besides, on, seen[0], seen[1], fields["makes"], fields["instead"])
 
 
 @cache

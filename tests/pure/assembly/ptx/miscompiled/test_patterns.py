@@ -15,6 +15,8 @@ from warpsmith.assembly.ptx.check import check
 from warpsmith.assembly.ptx.miscompiled import miscompiled, table
 from warpsmith.assembly.ptx.miscompiled.patterns import PATTERNS
 
+BYTES = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 "
+HALVES = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
 EVERY = pytest.mark.parametrize("case", cases().values(), ids=lambda c: c.name)
 LAST = {e.name: f"{e.last[0]}.{e.last[1]}" for e in table().entries}
 
@@ -104,6 +106,11 @@ def test_both_programs_compute_the_same(case: Case) -> None:
         "setp.eq.u32 %p0, %r11, 3; @%p0 testp.finite.f32 %p1, %r11;",
         "setp.eq.u32 %p0, %r11, 3; @%p0 set.lt.f32.s32 %r1, %r11, 7;",
         "setp.eq.u32 %p0, %r11, 3; mov.b32 %r1, 5; @%p0 set.lt.s32.s32 %r1, %r11, 7;",
+        # byte-product: the same registers, others, one that is read before it is written, halves
+        BYTES + "{%r4, %r5, %r6, %r7}, {%r0, %r0, %r0, %r0}, {%r0, %r0}, {%r4, %r5, %r6, %r7};",
+        BYTES + "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r4, %r5, %r6, %r7};",
+        BYTES + "{%r3, %r4, %r5, %r6}, {%r0, %r0, %r0, %r0}, {%r0, %r0}, {%r4, %r5, %r6, %r7};",
+        HALVES + "{%r5, %r8, %r9, %r10}, {%r0, %r0, %r0, %r0}, {%r0, %r0}, {%r4, %r5, %r6, %r7};",
         # shift-by-cnot
         "cnot.b32 %r1, %r11; shl.b32 %r2, %r11, %r1;",
         "ld.global.b16 %h0, [%rd1]; cnot.b32 %r1, 255; shl.b16 %h1, %h0, %r1;",
@@ -179,6 +186,7 @@ def test_what_ptxas_compiles_right_has_none(body: str) -> None:
         ("mov.b16 %h2, 0; sub.s16 %h3, %h2, %h1; bra L; L: mad.wide.s16 %r1, %h0, %h3, %r11;", "negated-s16"),
         ("abs.s16 %h2, %h1; cvt.s64.s16 %rd5, %h2;", "negated-s16"),
         ("add.cc.s32 %r1, 5, 7; madc.hi.cc.u64 %rd6, %rd1, %rd2, %rd3;", "madc-high"),
+        (BYTES + "{%r1, %r6, %r3, %r4}, {%r1, %r2, %r1, %r2}, {%r5, %r5}, {%r8, %r9, %r6, %r7};", "byte-product"),
     ],
 )  # fmt: skip
 def test_other_forms_that_were_seen(body: str, pattern: str) -> None:
