@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from warpsmith.base.errors import CubinError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection
 
 __all__ = ["Moved", "Moves", "Place", "shifted"]
 
-Moved: TypeAlias = "Mapping[int, int | None] | Callable[[int], int | None] | None"
+Moved: TypeAlias = Mapping[int, int | None] | Callable[[int], int | None] | None
 """What says where the instruction at an old offset stands now; None for an instruction that is gone.
 
 None alone: nothing moved.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar, final
 
@@ -86,7 +87,7 @@ class Section:
         """Whether the section has bytes in the file."""
         return self.type not in NOBITS_TYPES
 
-    def holds(self, kind: type[ContentT]) -> ContentT:
+    def holds(self, kind: builtins.type[ContentT]) -> ContentT:
         """Return the content, which must be of `kind`."""
         if not isinstance(self.content, kind):
             raise CubinError(f"the section holds {type(self.content).__name__}, not {kind.__name__}", section=self.name)

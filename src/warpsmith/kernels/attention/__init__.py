@@ -1,1 +1,1 @@
-"""Flash attention forward: an Ampere kernel (mma.sync, cp.async) and a Hopper kernel (TMA, wgmma)."""
+"""Flash attention forward: for Ampere (mma.sync, cp.async), Hopper (TMA, wgmma; packed, e4m3) and Blackwell (tcgen05)."""
