@@ -1,12 +1,10 @@
-"""Write the Python source of a block.
+"""Write the Python source of a block. Names are closure variables bound once per rectangle; `run` holds numpy calls only.
 
-    @%p1 add.s32 %r3, %r1, %r2;        def make(a0, a1, …):
-    ld.global.f32 %f1, [%rd1+4];   →       def run(x):
-                                               a0(a3, a1, a2); copyto(a4, a3, where=a5)
-                                               x.op = a6; a7(x, a8, add(a9, 4))
-                                           return run
-
-Every name is a closure variable bound once per rectangle, so `run` holds numpy calls and nothing else.
+@%p1 add.s32 %r3, %r1, %r2;        def make(a0, a1, …):
+ld.global.f32 %f1, [%rd1+4];   →       def run(x):
+                                           a0(a3, a1, a2); copyto(a4, a3, where=a5)
+                                           x.op = a6; a7(x, a8, add(a9, 4))
+                                       return run
 """
 
 from __future__ import annotations
