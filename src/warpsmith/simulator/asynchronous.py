@@ -68,6 +68,8 @@ class AsyncOperation:
 
 
 def _bounds(extents: list[Extent]) -> list[tuple[Space, int, int]]:
+    if len(extents) == 1:
+        return [(extents[0].space, extents[0].start, extents[0].stop)]
     spaces = {id(e.space): e.space for e in extents}
     return [
         (s, min(e.start for e in extents if e.space is s), max(e.stop for e in extents if e.space is s))
@@ -101,6 +103,8 @@ class AsyncQueue:
         self.pending: list[AsyncOperation] = []
         self.issued = 0
         self.completed = 0
+        self.batches = 0
+        """Times that operations were completed, whole batches at once."""
 
     def issue(self, op: AsyncOperation) -> None:
         """Put `op` in flight."""
@@ -152,6 +156,7 @@ class AsyncQueue:
             if not shared or holder in (-1, op.cta) or op.cta == -1:  # else the memory belongs to another CTA by now
                 due.append(op)
         self.completed += len(batch)
+        self.batches += 1
         machine.counters.async_operations[batch[0].kind] += len(batch)
         together = batch[0].together
         if together is not None:

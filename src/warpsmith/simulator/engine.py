@@ -271,6 +271,7 @@ class Engine:
         self.machine.recorder.waited(c, p.operation, p.since)
         if not p.retry:
             if p.after is not None:
+                self.machine.execution += 1  # it may write registers
                 x = self.machine.lanes(c.rect)
                 x.mask, x.op = c.mask, p.operation
                 p.after(x)

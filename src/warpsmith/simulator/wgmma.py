@@ -3,82 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from warpsmith.simulator.fragments import wgmma_a, wgmma_accumulator
-from warpsmith.simulator.matrix_descriptor import MatrixDescriptor, decode, offsets
 from warpsmith.simulator.memory import UNDEFINED
 from warpsmith.simulator.multiply import multiply
+from warpsmith.simulator.operand_places import Tile, places
 from warpsmith.simulator.operand_values import WIDTH, values
 from warpsmith.simulator.sparse import sparse_product
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from numpy.typing import NDArray
 
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["Product", "Tile", "from_registers", "items", "places", "run", "span"]
+__all__ = ["Product", "from_registers", "run"]
 
-_PERIOD = 1024
-"""The longest swizzle pattern: descriptors that differ by a multiple of it lay elements out alike."""
 _TOGETHER = 16
 """Products multiplied at once."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """An operand in shared memory: `mn` x `k` elements of `type_` behind a descriptor."""
-
-    type_: str
-    mn: int
-    k: int
-    mn_major: bool
-
-
-@lru_cache(maxsize=512)
-def _pieces(d: MatrixDescriptor, tile: Tile) -> tuple[NDArray[np.int64], int, int]:
-    """Return the 16-byte pieces `[mn, k / T]` (or `[k, mn / T]`), and the first and last byte of the whole."""
-    width = WIDTH[tile.type_]
-    per = 128 // width
-    if width < 8:  # one-bit elements: bytes stand for eight of them
-        at = offsets(d, tile.mn, tile.k * width // 8, 1, mn_major=False)[:, ::16]
-    else:
-        at = offsets(d, tile.mn, tile.k, width // 8, mn_major=tile.mn_major)
-        at = at[::per].T if tile.mn_major else at[:, ::per]
-    return np.ascontiguousarray(at >> 4), int(at.min()), int(at.max()) + 16
-
-
-@lru_cache(maxsize=4096)
-def _split(bits: int) -> tuple[MatrixDescriptor, int]:
-    d = decode(bits)
-    phase = d.start % _PERIOD
-    return MatrixDescriptor(phase, d.leading, d.stride, d.swizzle, d.base_offset), d.start - phase
-
-
-@lru_cache(maxsize=4096)
-def span(bits: int, tile: Tile) -> tuple[int, int]:
-    """Return the first and last address (exclusive) that the operand's bytes lie in."""
-    d, base = _split(bits)
-    _, first, last = _pieces(d, tile)
-    return first + base, last + base
-
-
-def places(machine: Machine, rows: list[int], bits: list[int], tile: Tile) -> NDArray[np.int64]:
-    """Return the 16-byte items of shared memory that operands lie in, `[i, mn, k / T]` (or `[i, k, mn / T]`)."""
-    apart = [_split(b) for b in bits]
-    index = [_pieces(d, tile)[0] for d, _ in apart]
-    starts = np.array([row * machine.shared.row + base for row, (_, base) in zip(rows, apart, strict=True)], np.int64) >> 4
-    same = all(i is index[0] for i in index)
-    return (index[0][None] if same else np.stack(index)) + starts[:, None, None]
-
-
-def items(machine: Machine, row: int, bits: int, tile: Tile) -> NDArray[np.int64]:
-    """Return the 16-byte items of shared memory that an operand lies in, one dimension."""
-    return places(machine, [row], [bits], tile).reshape(-1)
+_UNDEFINED = int.from_bytes(bytes([UNDEFINED] * 8), "little")
+"""The flag in each of eight bytes of shadow."""
 
 
 def _read(machine: Machine, where: NDArray[np.int64], tile: Tile) -> NDArray[Any]:
@@ -92,9 +40,10 @@ def _read(machine: Machine, where: NDArray[np.int64], tile: Tile) -> NDArray[Any
 
 def _undefined(machine: Machine, where: NDArray[np.int64], tile: Tile) -> NDArray[np.bool_] | None:
     """Return which rows (of A) or columns (of B) `[i, mn]` have undefined bytes; None: none."""
-    flags = machine.shared.shadows[16].take(where, mode="clip").view(np.uint8) & UNDEFINED
-    if not flags.any():
+    flags = machine.shared.shadows[16].take(where, mode="clip")
+    if not int(np.bitwise_or.reduce(flags.view(np.uint64), axis=None)) & _UNDEFINED:
         return None
+    flags = flags.view(np.uint8) & UNDEFINED
     if tile.mn_major:
         return np.logical_or.reduce(flags.reshape(len(where), tile.k, tile.mn, -1), axis=(1, 3))
     return np.logical_or.reduce(flags.reshape(len(where), tile.mn, -1), axis=2)
@@ -158,22 +107,64 @@ class Product:
             view[...] = values_.view(view.dtype)
 
 
+@final
+class Sums:
+    """The sums of the products that were carried out last, as matrices: where the next ones add to them, they need not be read.
+
+    They hold as long as no code has run and nothing else has completed since, so that nobody can have written a register.
+    """
+
+    def __init__(self) -> None:
+        self._valid = (-1, -1)
+        """The execution of a block and the completion for which they hold."""
+        self._of: dict[Hashable, NDArray[Any]] = {}
+        self._next: dict[Hashable, NDArray[Any]] = {}
+
+    def turn(self, machine: Machine) -> None:
+        """Begin the products of a completion: what the one before has kept can be taken."""
+        now = machine.execution, machine.asynchronous.batches
+        self._of, self._next = self._next if self._valid == now else {}, {}
+        self._valid = now[0], now[1] + 1
+
+    def take(self, products: list[Product]) -> NDArray[Any] | None:
+        """Return the matrices `[i, 64, n]` in the accumulators of products, if they are known."""
+        return self._of.get(_accumulators(products))
+
+    def keep(self, products: list[Product], d: NDArray[Any]) -> None:
+        """Keep what products have written to their accumulators, bit for bit."""
+        if d.dtype == (np.int32 if products[0].types[0] == "s32" else np.float32) and products[0].types[0] != "f16":
+            self._next[_accumulators(products)] = d
+
+
+def _accumulators(products: list[Product]) -> Hashable:
+    """Return which registers of which threads products add to."""
+    first = products[0]
+    slots = tuple(first.slots.items())
+    return first.types[0], slots, tuple((p.row, p.first) for p in products)
+
+
 def run(machine: Machine, products: list[Product]) -> None:
     """Carry out products of one instruction: read the operands, multiply, and write the accumulators."""
+    sums: Sums = machine.state.setdefault("sums", Sums())
+    sums.turn(machine)
     for scale_d in (False, True):
         some = [p for p in products if p.scale_d == scale_d]
         for at in range(0, len(some), _TOGETHER):
-            _multiply(machine, some[at : at + _TOGETHER])
+            _multiply(machine, some[at : at + _TOGETHER], sums)
 
 
-def _multiply(machine: Machine, products: list[Product]) -> None:
+def _multiply(machine: Machine, products: list[Product], sums: Sums) -> None:
     first = products[0]
-    rows = [p.row for p in products]
-    where_b = places(machine, rows, [p.b for p in products], first.tile_b)
-    where_a = None if isinstance(first.a, np.ndarray) else places(machine, rows, [int(p.a) for p in products], first.tile_a)
+    rows = tuple(p.row for p in products)
+    where_b = places(machine, rows, tuple(p.b for p in products), first.tile_b).at
+    where_a = None
+    if not isinstance(first.a, np.ndarray):
+        where_a = places(machine, rows, tuple(int(p.a) for p in products), first.tile_a).at
     a = np.stack([p.a for p in products]) if where_a is None else _read(machine, where_a, first.tile_a)
     a, b = -a if first.negate else a, _read(machine, where_b, first.tile_b)
-    c = _matrices(np.stack([p.block() for p in products]), first) if first.scale_d else None
+    c = None
+    if first.scale_d and (c := sums.take(products)) is None:
+        c = _matrices(np.stack([p.block() for p in products]), first)
     how: Any = {"saturate": first.saturate, "wgmma": True}
     if first.columns is None:
         d = multiply(machine, a, b.swapaxes(1, 2), c, first.types, **how)
@@ -182,6 +173,7 @@ def _multiply(machine: Machine, products: list[Product]) -> None:
         d = sparse_product(machine, a, b.swapaxes(1, 2), c, first.types, columns, **how)
     for product, registers in zip(products, _registers(d, first), strict=True):
         product.put(registers)
+    sums.keep(products, d)
     if machine.checking:
         _follow_undefined(machine, products, where_a, where_b)
 

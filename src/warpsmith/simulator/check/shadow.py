@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from warpsmith.simulator.check.entries import agents_of
+from warpsmith.simulator.check.product_log import ProductLog
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +35,8 @@ class Shadow:
 
     def __init__(self, space: Space, readers: int, cell: int, lanes: LaneReads | None = None) -> None:
         self.space, self.readers, self.lanes = space, readers, lanes
+        self.products = None if lanes is None else ProductLog(lanes)
+        """Reads that have not found their way into `reads` yet."""
         self.twin: Shadow | None = None
         """A shadow that is split with this one."""
         self.used = False
@@ -45,7 +48,25 @@ class Shadow:
         self.cell, self.shift = cell, cell.bit_length() - 1
         self.size = self.space.data.size
         self.writes: Entries = np.zeros(self.size >> self.shift, np.uint64)
-        self.reads: Entries = np.zeros((self.size >> self.shift, self.readers), np.uint64)
+        self.settled_reads: Entries = np.zeros((self.size >> self.shift, self.readers), np.uint64)
+        """Those that are not in the log of products any more."""
+
+    @property
+    def reads(self) -> Entries:
+        """The entries of reads, `[cells, readers]`."""
+        if self.products:
+            self.products.settle(self.settled_reads)
+        return self.settled_reads
+
+    def reads_at(self, cells: Any) -> Entries:
+        """Return the reads of cells (an index), as `reads[cells]`."""
+        return self._aside(cells)[cells]
+
+    def _aside(self, cells: Any) -> Entries:
+        """Return an array whose `cells` (an index) are those of `reads`."""
+        if self.products and isinstance(cells, slice) and not self.products.meets(cells.start, cells.stop):
+            return self.settled_reads
+        return self.reads
 
     def cells(self, index: NDArray[np.int64], n: int, *, reading: bool = False) -> NDArray[np.int64]:
         """Return the cells of n-byte accesses (at most 16) at flat indices: of the same shape, or `[…, cells of each]`."""
@@ -92,13 +113,13 @@ class Shadow:
 
     def clear_reads(self, cells: Any) -> None:
         """Forget who has read cells (an index)."""
-        self.reads[cells] = 0
+        self._aside(cells)[cells] = 0
         if self.lanes is not None:
             self.lanes.forget(cells, self.readers)
 
     def many(self, cells: Any) -> Entries | None:
         """Return the reads of cells (an index) by all lanes of warps of which several have read; None where there are none."""
-        return None if self.lanes is None else self.lanes.of_cells(self.reads, cells, self.readers)
+        return None if self.lanes is None else self.lanes.of_cells(self._aside(cells), cells, self.readers)
 
 
 def note_last_two(shadow: Shadow, cells: NDArray[np.int64], entries: Any, columns: int) -> None:

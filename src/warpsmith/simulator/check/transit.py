@@ -161,12 +161,35 @@ class Transit:
         if self.races.strong is not None and shadow is self.races.shared:
             self._judge(x, who, shadow, self.races.strong.of(cells), "writes", written=True, strength=strength)
             self.races.strong.shadow.clear_reads(cells)
-        reads = [_columns(shadow.reads[cells])]
-        if (more := shadow.many(cells)) is not None:
-            reads.append(_distinct(more))
-        self._judge(x, who, shadow, np.concatenate(reads), "writes", written=False, strength=strength)
+        if not self._only_products(who, shadow, cells):
+            reads = [_columns(shadow.reads_at(cells))]
+            if (more := shadow.many(cells)) is not None:
+                reads.append(_distinct(more))
+            self._judge(x, who, shadow, np.concatenate(reads), "writes", written=False, strength=strength)
+            shadow.clear_reads(cells)
         shadow.writes[cells] = entry(mark.ordinal, mark.agent, strength, site.number)
-        shadow.clear_reads(cells)
+
+    def _only_products(self, who: Issuer, shadow: Shadow, cells: Cells | slice) -> bool:
+        """Forget who has read cells about to be written, if nobody has but products of which the issuer knows."""
+        log = shadow.products
+        if log is None or not isinstance(cells, slice) or shadow.settled_reads[cells].any():
+            return False
+        entries = log.inside(cells.start, cells.stop)
+        if entries is None or not self._known(who, entries):
+            return False
+        log.drop(cells.start, cells.stop)
+        return True
+
+    def _known(self, who: Issuer, entries: Entries) -> bool:
+        """Say whether the threads that must know of entries do."""
+        if entries.size == 0:
+            return True
+        rows, columns = np.divmod(agents_of(entries), self.columns.count)
+        mine = np.full(entries.size, who.row)
+        return all(
+            self.clocks.ordered(mine, np.full(entries.size, thread), rows, columns, times_of(entries)).all()
+            for thread in {int(self.clocks.base[who.row, t]): t for t in who.threads}.values()
+        )
 
     def copies(self, x: Lanes, at: Located, lanes: Mask, n: int, groups: CopyGroups) -> None:
         """Judge and note the bytes that `cp.async` of lanes writes: each lane for the group of its warp."""

@@ -9,16 +9,17 @@ import numpy as np
 
 from warpsmith.base.findings import Related
 from warpsmith.simulator.asynchronous import AsyncOperation, Extent
-from warpsmith.simulator.check.product_reads import Operands, ProductReads
+from warpsmith.simulator.check.product_reads import ProductReads
 from warpsmith.simulator.check.transit import Issuer
 from warpsmith.simulator.findings import warps_text
 from warpsmith.simulator.matrix_descriptor import decode
 from warpsmith.simulator.meanings.registry import machine, sync
 from warpsmith.simulator.memory import PENDING_WRITE
+from warpsmith.simulator.operand_places import Places, Tile, items, places, span
 from warpsmith.simulator.outcome import Outcome
 from warpsmith.simulator.sparse import Sparsity
 from warpsmith.simulator.units import units_of
-from warpsmith.simulator.wgmma import Product, Tile, from_registers, items, places, run, span
+from warpsmith.simulator.wgmma import Product, from_registers, run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -141,8 +142,9 @@ def _issue(x: Lanes, groups: list[tuple[int, int]], products: list[Product]) -> 
     ops: list[AsyncOperation] = []
     owner = np.full(x.shape, -1, np.int16)
     one_by_one = m.races is not None and not _follow_all(x, products)
-    for (c, t), product in zip(groups, products, strict=True):
-        op = _operation(x, c, t, product)
+    extents = _extents(x, products)
+    for i, ((c, t), product) in enumerate(zip(groups, products, strict=True)):
+        op = _operation(x, c, t, product, None if extents is None else extents[i])
         if op is not None:
             owner[c, t : t + 128] = len(ops)
             ops.append(op)
@@ -153,18 +155,55 @@ def _issue(x: Lanes, groups: list[tuple[int, int]], products: list[Product]) -> 
         units_of(m).wgmma.add_each(x, ops, owner)
 
 
-def _operation(x: Lanes, c: int, t: int, product: Product) -> AsyncOperation | None:
+def _where(m: Machine, products: list[Product]) -> list[Places]:
+    """Return where the operands of the products of an instruction lie in shared memory."""
+    rows = tuple(p.row for p in products)
+    operands = zip(*(p.operands() for p in products), strict=True)
+    return [places(m, rows, tuple(b for b, _ in of_each), of_each[0][1]) for of_each in operands]
+
+
+def _extents(x: Lanes, products: list[Product]) -> list[list[Extent]] | None:
+    """Return the bytes that each product reads; None where one is at fault, or may be."""
     m = x.machine
-    shared, base = m.shared, product.row * m.shared.row
+    shared = m.shared
+    operands = _where(m, products)
+    for o in operands:
+        if not o.inside:
+            return None
+        if m.checking and int(np.bitwise_or.reduce(shared.shadows[16].take(o.at).view(np.uint64), axis=None)) & _PENDING_WRITES:
+            return None
+    bounds = [zip(o.starts.tolist(), o.stops.tolist(), strict=True) for o in operands]
+    return [[Extent(shared, start, stop) for start, stop in of_each] for of_each in zip(*bounds, strict=True)]
+
+
+def _operation(x: Lanes, c: int, t: int, product: Product, reads: list[Extent] | None) -> AsyncOperation | None:
+    """Return a product in flight that `reads` bytes (None: they must be judged); None when it was reported."""
+    m = x.machine
 
     def complete(machine: Machine) -> None:
         run(machine, [product])
 
     op = AsyncOperation("wgmma.mma_async", complete, product.row, x.place, queue=("wgmma", product.row, product.first // 128))
     op.together, op.payload = _complete, product
+    if reads is not None:
+        op.reads = reads
+    elif not _judge_bounds(x, c, t, product, op):
+        return None
+    op.exact = lambda start, stop: any(_meets(items(m, product.row, *o), start, stop) for o in product.operands())
+    if m.checking:
+        op.threads = warps_text(m, product.row, product.first // 32, 4)
+        if reads is None:
+            _check_operands(x, op, product, c, t)
+    return op
+
+
+def _judge_bounds(x: Lanes, c: int, t: int, product: Product, op: AsyncOperation) -> bool:
+    """Add the bytes that a product reads to its operation; False: they are not all of its CTA, which was reported."""
+    m = x.machine
+    base = product.row * m.shared.row
     for bits, tile in product.operands():
         first, last = span(bits, tile)
-        if not _inside(m, bits, tile):
+        if first < m.reserved_shared or last > m.reserved_shared + m.shared_bytes:
             x.finding(
                 "out-of-bounds",
                 f"a matrix descriptor of wgmma reaches shared addresses {first:#x} to {last:#x}; "
@@ -173,18 +212,9 @@ def _operation(x: Lanes, c: int, t: int, product: Product) -> AsyncOperation | N
                 stop=True,
                 repair="Check the start address (bits 13:0 hold address >> 4) and the two byte offsets of the descriptor.",
             )
-            return None
-        op.reads.append(Extent(shared, base + first, base + last))
-    op.exact = lambda start, stop: any(_meets(items(m, product.row, *o), start, stop) for o in product.operands())
-    if m.checking:
-        op.threads = warps_text(m, product.row, product.first // 32, 4)
-        _check_operands(x, op, product, c, t)
-    return op
-
-
-def _inside(m: Machine, bits: int, tile: Tile) -> bool:
-    first, last = span(bits, tile)
-    return first >= m.reserved_shared and last <= m.reserved_shared + m.shared_bytes
+            return False
+        op.reads.append(Extent(m.shared, base + first, base + last))
+    return True
 
 
 def _follow_all(x: Lanes, products: list[Product]) -> bool:
@@ -193,16 +223,11 @@ def _follow_all(x: Lanes, products: list[Product]) -> bool:
     assert m.races is not None
     if not products:
         return True
-    rows = [p.row for p in products]
-    operands: list[Operands] = []
-    for of_each in zip(*(p.operands() for p in products), strict=True):
-        tile, bits = of_each[0][1], [b for b, _ in of_each]
-        distinct = set(bits)
-        modes = {decode(b).swizzle for b in distinct}
-        if len(modes) > 1 or not all(_inside(m, b, tile) for b in distinct):
-            return False
-        operands.append(Operands(places(m, rows, bits, tile).reshape(len(rows), -1), modes.pop()))
-    reads = ProductReads(m.races, np.array(rows, np.int64), np.array([p.first for p in products], np.int64))
+    operands = _where(m, products)
+    if not all(o.inside for o in operands):
+        return False
+    rows, first = (np.array(some, np.int64) for some in zip(*((p.row, p.first) for p in products), strict=True))
+    reads = ProductReads(m.races, rows, first)
     if not reads.clear(operands):
         return False
     reads.note(x, operands, units_of(m).wgmma)
