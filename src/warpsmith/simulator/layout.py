@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-__all__ = ["Area", "align_of", "each_variable", "parameter_offsets", "size_of"]
+__all__ = ["Area", "align_of", "each_variable", "element_of", "parameter_offsets", "size_of"]
 
 
 def _element(type_: str) -> int:
@@ -25,6 +25,11 @@ def size_of(v: Variable | Parameter) -> int:
     for extent in v.shape:
         n *= len(listed or ()) if extent is None else extent
     return n
+
+
+def element_of(v: Variable | Parameter) -> int:
+    """Return the bytes of the fundamental type, also of arrays and vectors of it."""
+    return _element(v.type)
 
 
 def align_of(v: Variable | Parameter) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warpsmith.assembly.ptx.tree import Function
+from warpsmith.assembly.ptx.tree import Function, Variable
 from warpsmith.simulator.cfg import live_in, order_blocks
-from warpsmith.simulator.layout import Area, align_of, each_variable, size_of
+from warpsmith.simulator.layout import Area, align_of, each_variable, element_of, size_of
 from warpsmith.simulator.lower_function import FunctionLowering, Shared
 from warpsmith.simulator.memory import SHARED_START
 from warpsmith.simulator.names import names_in
@@ -35,10 +35,10 @@ def lower(module: Module, entry: Function, machine: Machine, variables: dict[str
         root.names[f.name] = Symbol("function" if f.name in bodies else "outside", function_address(module, f.name))
     for f in reached:
         lowered[f.name] = FunctionLowering(f, areas, lowered)
-    align = max([16, *unsized.values()])
+    align = max([16, *map(align_of, unsized)])
     dynamic = -(-areas.shared.top // align) * align
-    for name in unsized:
-        root.names[name] = Symbol("shared", dynamic)
+    for v in unsized:
+        root.names[v.name] = Symbol("shared", dynamic, element_of(v))
     for fl in lowered.values():
         fl.run()
     for fl in lowered.values():
@@ -72,20 +72,20 @@ def _reached(module: Module, entry: Function, names: dict[str, set[str]]) -> lis
     return out
 
 
-def _shared_variables(module: Module, used: set[str], areas: Shared) -> dict[str, int]:
-    """Lay out the module's shared variables that are `used`; return the unsized ones with their alignment."""
-    unsized: dict[str, int] = {}
+def _shared_variables(module: Module, used: set[str], areas: Shared) -> list[Variable]:
+    """Lay out the module's shared variables that are `used`; return the unsized ones."""
+    unsized: list[Variable] = []
     for v in each_variable(module.items):
         if not v.space.startswith("shared") or v.name not in used:
             continue
         if size_of(v) == 0:
-            unsized[v.name] = align_of(v)
+            unsized.append(v)
         else:
-            areas.root.names[v.name] = _placed(v.name, size_of(v), align_of(v), areas)
+            areas.root.names[v.name] = _placed(v, areas)
     return unsized
 
 
-def _placed(name: str, size: int, align: int, areas: Shared) -> Entity:
-    address = areas.shared.place(size, align)
-    areas.shared_names.append((name, address, size))
-    return Symbol("shared", address)
+def _placed(v: Variable, areas: Shared) -> Entity:
+    address = areas.shared.place(size_of(v), align_of(v))
+    areas.shared_names.append((v.name, address, size_of(v)))
+    return Symbol("shared", address, element_of(v))

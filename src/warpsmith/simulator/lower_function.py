@@ -25,7 +25,7 @@ from warpsmith.assembly.ptx.tree import (
 from warpsmith.base.errors import InputError
 from warpsmith.base.source import Place
 from warpsmith.simulator.access import FUNCTION_PARAM
-from warpsmith.simulator.layout import Area, align_of, each_variable, parameter_offsets, size_of
+from warpsmith.simulator.layout import Area, align_of, each_variable, element_of, parameter_offsets, size_of
 from warpsmith.simulator.lower_instruction import InstructionLowering
 from warpsmith.simulator.program import Block, Branch, Call, Jump, Operation, Reg, Return, Stop, Sync
 from warpsmith.simulator.scope import Label, Register, Scope, Signature, SlotCounter, Symbol, Targets
@@ -92,7 +92,7 @@ class FunctionLowering:
     def _declare_parameters(self) -> None:
         if self.function.kind == "entry":
             for p, offset in parameter_offsets(self.function):
-                self.scope.names[p.name] = Symbol("param", offset)
+                self.scope.names[p.name] = Symbol("param", offset, element_of(p))
             return
         for formal, out in ((self.function.parameters, self.parameters), (self.function.returns, self.returns)):
             for p in formal:
@@ -100,7 +100,8 @@ class FunctionLowering:
                 if p.space == "reg":
                     where = self.areas.slots.take(p.type, p.vector)
                 else:
-                    where = Symbol("param", FUNCTION_PARAM + self.areas.call_params.place(size_of(p), align_of(p)))
+                    address = FUNCTION_PARAM + self.areas.call_params.place(size_of(p), align_of(p))
+                    where = Symbol("param", address, element_of(p))
                 self.scope.names[p.name] = where
                 out.append((p, where))
 
@@ -125,13 +126,14 @@ class FunctionLowering:
         if v.space.startswith("shared"):
             address = a.shared.place(size_of(v), align_of(v))
             a.shared_names.append((v.name, address, size_of(v)))
-            scope.names[v.name] = Symbol("shared", address)
+            scope.names[v.name] = Symbol("shared", address, element_of(v))
         elif v.space == "local":
             address = a.local.place(size_of(v), align_of(v))
             a.local_names.append((v.name, address, size_of(v)))
-            scope.names[v.name] = Symbol("local", address)
+            scope.names[v.name] = Symbol("local", address, element_of(v))
         elif v.space.startswith("param"):
-            scope.names[v.name] = Symbol("param", FUNCTION_PARAM + a.call_params.place(size_of(v), align_of(v)))
+            address = FUNCTION_PARAM + a.call_params.place(size_of(v), align_of(v))
+            scope.names[v.name] = Symbol("param", address, element_of(v))
         elif (found := a.machine.function_variables.get(id(v))) is not None:
             scope.names[v.name] = found
         else:

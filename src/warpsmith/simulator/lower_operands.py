@@ -107,20 +107,21 @@ class OperandLowering:
                 zero = Const(np.uint32(0))
                 return Vector((*(self.special(p, TYPES["u32"]) for p in parts), zero))
             return self.special(name, type_)
-        if operand.index is not None:
-            raise CapabilityError(
-                f"{self.where}simulator: `{operand.name}[{operand.index}]` outside brackets is not modelled; "
-                f"write {operand.name}+ and the offset in bytes"
-            )
         return self._symbol_value(operand, operand.offset, type_)
 
     def _symbol_value(self, base: Name | Immediate, offset: int, type_: PtxType | None) -> Lowered:
         dtype = dtype_of(type_) if type_ is not None else np.uint64
+        if isinstance(base, Name):
+            offset += self._element_offset(base)
         if isinstance(base, Name) and self._differs(found := self.symbol(base)):
             return Special(f"{SHARED_ADDRESS}{found.address + offset}", dtype)
         address = self.symbol(base).address + offset if isinstance(base, Name) else int(base.value) + offset
         bits = np.dtype(dtype).itemsize * 8
         return Const(np.array(address & ((1 << bits) - 1), f"u{bits // 8}").view(dtype)[()])
+
+    def _element_offset(self, name: Name) -> int:
+        """Return where element `[index]` of a variable lies in it, in bytes (PTX ISA 6.4.2)."""
+        return 0 if name.index is None else name.index * self.symbol(name).element
 
     def _differs(self, symbol: Symbol) -> bool:
         """Say whether the CTAs of a cluster have different addresses for a variable: theirs hold their rank (`cluster`)."""
@@ -147,10 +148,11 @@ class OperandLowering:
             wide = r.bits == 64
             return Address(Reg(r.bank, r.slot, np.int64 if wide else dtype_of(f"u{r.bits}")), operand.offset, inner, wide)
         s = self.symbol(base)
+        offset = operand.offset + self._element_offset(base)
         window = _WINDOWS.get(s.space, 0) if slot.space is None else 0
         if self._differs(s):
-            return Address(Special(f"{SHARED_ADDRESS}{s.address}", np.int64), window + operand.offset, inner)
-        return Address(None, s.address + window + operand.offset, inner)
+            return Address(Special(f"{SHARED_ADDRESS}{s.address}", np.int64), window + offset, inner)
+        return Address(None, s.address + window + offset, inner)
 
     def operand(self, slot: OperandSlot, operand: Operand) -> Lowered:
         """Return any operand of an instruction as its slot says."""

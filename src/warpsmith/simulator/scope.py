@@ -36,6 +36,8 @@ class Symbol:
     space: str
     """`global`, `shared`, `local`, `const`, `param`, or `function`."""
     address: int
+    element: int = 1
+    """Bytes of the fundamental type: what an index counts, also in arrays of several dimensions and of vectors, as in ptxas."""
 
 
 @final

@@ -10,7 +10,7 @@ from warpsmith.assembly.ptx.tree import Immediate, Initializer, Variable
 from warpsmith.base.errors import InputError
 from warpsmith.base.ptx_types import TYPES
 from warpsmith.simulator.constants import constant_bits
-from warpsmith.simulator.layout import align_of, each_variable, size_of
+from warpsmith.simulator.layout import align_of, each_variable, element_of, size_of
 from warpsmith.simulator.memory import CONST_WINDOW, GLOBAL_BASE, Allocation, GlobalMemory, Space
 from warpsmith.simulator.names import variables_in
 from warpsmith.simulator.scope import Symbol
@@ -79,14 +79,15 @@ class ModuleVariables:
         if v.space.startswith("global"):
             if v.linkage == "extern" and size == 0:
                 raise InputError(f"variable `{v.name}` is extern and of unknown size; define it in the module")
-            symbol = Symbol("global", self.memory.allocate(f"variable `{v.name}`", size) + GLOBAL_BASE)
+            address = self.memory.allocate(f"variable `{v.name}`", size) + GLOBAL_BASE
+            symbol = Symbol("global", address, element_of(v))
         elif v.space.startswith("const"):
             align = max(align_of(v), 1)
             start = -(-self._top // align) * align
             self._top = start + size
             self.const.shadow[start : start + size] = 0
             self.const.allocations.append(Allocation(f"constant `{v.name}`", start, size))
-            symbol = Symbol("const", start)
+            symbol = Symbol("const", start, element_of(v))
         else:
             return
         self.by_node[id(v)] = symbol

@@ -55,7 +55,7 @@ class Program:
     """A kernel of one source, compiled for several architectures."""
 
     compiler: str
-    """Folder of tests/data/ptx: nvcc, triton, cute, numba, warp"""
+    """Folder of tests/data/ptx: nvcc, triton, cute, numba, tinygrad, warp"""
     source: str
     """Stem of the PTX files in front of the architecture."""
     name: str
