@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpsmith.base.findings import Related
-from warpsmith.simulator.findings import threads_text
+from warpsmith.simulator.findings import threads_text, warps_of
 from warpsmith.simulator.mbarrier import MAX_TX, Arrival, MBarrier
 from warpsmith.simulator.memory import OUTSIDE
 from warpsmith.simulator.units import units_of
@@ -136,9 +136,7 @@ def note_arrivers(x: Lanes, barrier: MBarrier, lanes: Mask) -> None:
     if not x.machine.checking:
         return
     known = barrier.arrivers.setdefault((x.op.text, x.place), set())
-    rows, warps = np.nonzero(x.warps(lanes).any(-1))
-    for r, w in zip(rows.tolist(), warps.tolist(), strict=True):
-        known.add((x.c0 + r, x.t0 // 32 + w))
+    known.update(warps_of(x, lanes))
 
 
 def _over(x: Lanes, barrier: MBarrier, lanes: Mask, total: int, limit: int) -> None:

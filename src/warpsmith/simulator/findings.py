@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.lanes import Lanes
     from warpsmith.simulator.machine import Machine
 
-__all__ = ["FindingLog", "ranges_text", "threads_text", "warps_text"]
+__all__ = ["FindingLog", "ranges_text", "threads_text", "warps_of", "warps_text"]
 
 LIMIT = 100
 """Findings kept in all; one per kind and place."""
@@ -109,6 +109,11 @@ def warps_text(machine: Machine, row: int, first: int, count: int) -> str:
 
 def threads_text(x: Lanes, mask: NDArray[np.bool_]) -> str:
     """Name threads as `cta (0,0,0) warp 4 lanes 0-31`; of several CTAs or unlike warps the first, and how many more."""
+    ctas = x.machine.cta_numbers["%ctaid"][:, x.c0 : x.c1]
+    return x.kept(("text", mask.tobytes(), ctas.tobytes()), lambda: _threads_text(x, mask))
+
+
+def _threads_text(x: Lanes, mask: NDArray[np.bool_]) -> str:
     rows = np.flatnonzero(mask.any(axis=1))
     if rows.size == 0:
         return ""
@@ -130,3 +135,14 @@ def threads_text(x: Lanes, mask: NDArray[np.bool_]) -> str:
         text += f", and {others} more warp{'s' if others > 1 else ''}"
     ctas = rows.size
     return text if ctas == 1 else f"{text}, and {ctas - 1} more CTA{'s' if ctas > 2 else ''}"
+
+
+def warps_of(x: Lanes, lanes: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+    """Return the (row, warp) of lanes `[C, T]`."""
+    return x.kept(("warps", lanes.tobytes()), lambda: _warps_of(x, lanes))
+
+
+def _warps_of(x: Lanes, lanes: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+    rows, warps = np.nonzero(x.warps(lanes).any(-1))
+    first = x.t0 // 32
+    return tuple((x.c0 + r, first + w) for r, w in zip(rows.tolist(), warps.tolist(), strict=True))

@@ -14,7 +14,7 @@ from warpsmith.simulator.shared_address import window_of
 from warpsmith.simulator.traffic import as_one
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Lanes"]
 
+_KEPT = 512
+"""Answers about masks that a rectangle keeps."""
+
 
 @final
 class Lanes:
@@ -36,7 +39,7 @@ class Lanes:
     """
 
     __slots__ = (
-        "_everyone", "c0", "c1", "call_param_base", "local_base", "machine", "mask", "op", "released", "shape",
+        "_everyone", "c0", "c1", "call_param_base", "local_base", "machine", "mask", "met", "op", "released", "shape",
         "shared_base", "shared_window", "t0", "t1", "timed_out", "yields",
     )  # fmt: skip
 
@@ -64,6 +67,8 @@ class Lanes:
         self.local_base = thread * machine.local.row
         self.call_param_base = thread * machine.call_params.row
         self._everyone: NDArray[np.bool_] | None = None
+        self.met: dict[Hashable, Any] = {}
+        """What is kept of masks that have been met, by `kept`."""
 
     # --- who ------------------------------------------------------------------------------------------------------
 
@@ -91,6 +96,14 @@ class Lanes:
     def active(self) -> NDArray[np.bool_]:
         """Return the mask of executing lanes `[C, T]` (do not write)."""
         return self.everyone() if self.mask is None else self.mask
+
+    def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what `make` gives, made once for a key that holds all it depends on but the rectangle."""
+        if key not in self.met:
+            if len(self.met) >= _KEPT:
+                self.met.clear()
+            self.met[key] = make()
+        return self.met[key]
 
     def warps(self, a: NDArray[Any]) -> NDArray[Any]:
         """Return `a` of shape `[…, C, T]` as `[…, C, W, 32]`; a view where possible."""

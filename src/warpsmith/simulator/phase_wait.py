@@ -9,7 +9,7 @@ import numpy as np
 
 from warpsmith.base.findings import Related
 from warpsmith.simulator.barrier_access import related
-from warpsmith.simulator.findings import threads_text
+from warpsmith.simulator.findings import threads_text, warps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-__all__ = ["PhaseWait", "Waiting", "waiters"]
-
-
-def waiters(x: Lanes, lanes: Mask) -> list[tuple[int, int]]:
-    """Return the (row, warp) of the lanes."""
-    rows, warps = np.nonzero(x.warps(lanes).any(-1))
-    first = x.t0 // 32
-    return [(x.c0 + r, first + w) for r, w in zip(rows.tolist(), warps.tolist(), strict=True)]
+__all__ = ["PhaseWait", "Waiting"]
 
 
 @final
@@ -59,7 +52,7 @@ class PhaseWait:
         self.waiting = waiting
         self.shape = x.shape
         self.place = x.place
-        self.who = [(w, waiters(x, w.lanes), threads_text(x, w.lanes)) for w in waiting]
+        self.who = [(w, warps_of(x, w.lanes), threads_text(x, w.lanes)) for w in waiting]
 
     def ready(self) -> Mask:
         """Return the lanes whose phase has completed."""

@@ -143,7 +143,8 @@ class Transit:
             if marks[0].warp >= 0 and shadow.lanes is not None:
                 flat = np.atleast_1d(np.asarray(cells))[:, None] * shadow.readers + first + np.arange(len(marks))
                 shadow.lanes.replaced(shadow.reads.reshape(-1), flat, noted)
-        shadow.reads[cells, first : first + len(marks)] = noted  # marks of several warps are of consecutive ones
+        reads = shadow.settled_reads if marks[0].warp < 0 else shadow.reads  # products have no place of an asynchronous reader
+        reads[cells, first : first + len(marks)] = noted  # marks of several warps are of consecutive ones
 
     def writes(
         self, x: Lanes, who: Issuer, space: Space, cells: Cells | slice, mark: Mark, *, strength: int = 0

@@ -78,8 +78,9 @@ def tensor(m: Match) -> Function | Refused:
 
     def run(x: Lanes, *operands: Any) -> None:
         v = dict(zip(names, operands, strict=False))
+        maps: dict[int, TensorMapFields] = {}
         for lane in lanes_of(x):
-            f = _map_of(x, lane, v["m"], dimensions, mode)
+            f = _map_of(x, lane, v["m"], dimensions, mode, maps)
             if f is None:
                 continue
             offsets = [lane.at(o) for o in v["o"]] if v.get("o") is not None else []
@@ -144,12 +145,24 @@ def _split(operands: list[Any], mode: str, dimensions: int) -> tuple[list[Any], 
     return operands[:at], operands[at:]
 
 
-def _map_of(x: Lanes, lane: Lane, operands: Any, dimensions: int, mode: str) -> TensorMapFields | None:
+def _map_of(
+    x: Lanes, lane: Lane, operands: Any, dimensions: int, mode: str, met: dict[int, TensorMapFields]
+) -> TensorMapFields | None:
     """Read and check the 128 bytes of the lane's tensor map; None when it was reported.
 
-    `operands` are its address and a list: what overrides its fields, then the coordinates.
+    `operands` are its address and a list: what overrides its fields, then the coordinates. `met` keeps good maps by their
+    address, for the other lanes of the instruction, where it means the same bytes to all.
     """
     address, others = operands[0], _split(operands[1], mode, dimensions)
+    f = met.get(lane.at(address))
+    if f is None and (f := _read_map(x, lane, address, dimensions, mode, met)) is None:
+        return None
+    return overridden(x, lane, f, *others) if others[0] else f
+
+
+def _read_map(
+    x: Lanes, lane: Lane, address: Any, dimensions: int, mode: str, met: dict[int, TensorMapFields]
+) -> TensorMapFields | None:  # fmt: skip
     span = span_of(x, lane, None, lane.at(address), 128)
     if span is None:
         return None
@@ -175,7 +188,9 @@ def _map_of(x: Lanes, lane: Lane, operands: Any, dimensions: int, mode: str) -> 
     if mode in _WIDE and f.interleave != "none":
         _bad_map(x, lane, f"a copy in {mode} mode with a tensor map of interleave {f.interleave}, which this mode has not")
         return None
-    return overridden(x, lane, f, *others) if others[0] else f
+    if space in (x.machine.global_, x.machine.const, x.machine.params):
+        met[lane.at(address)] = f
+    return f
 
 
 def _in_memory(x: Lanes, lane: Lane, f: TensorMapFields, rows: Rows) -> bool:
@@ -354,7 +369,7 @@ def prefetch(m: Match) -> Function | Refused:
     def run(x: Lanes, *operands: Any) -> None:
         v = dict(zip(names, operands, strict=False))
         for lane in lanes_of(x):
-            f = _map_of(x, lane, v["m"], dimensions, mode)
+            f = _map_of(x, lane, v["m"], dimensions, mode, {})
             if f is not None:
                 column = lane.at(_split(v["m"][1], mode, dimensions)[1][0])
                 modelled(f)

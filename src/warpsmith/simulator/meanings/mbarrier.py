@@ -9,12 +9,12 @@ import numpy as np
 from warpsmith.base.findings import Related
 from warpsmith.simulator.asynchronous import AsyncOperation
 from warpsmith.simulator.barrier_access import arrive, complete_tx, expect_tx, find, groups
-from warpsmith.simulator.findings import threads_text
+from warpsmith.simulator.findings import threads_text, warps_of
 from warpsmith.simulator.mbarrier import MAX_COUNT, Arrival
 from warpsmith.simulator.meanings.registry import machine, sync
 from warpsmith.simulator.multicast import same_offset
 from warpsmith.simulator.outcome import DONE, Outcome, Wait
-from warpsmith.simulator.phase_wait import PhaseWait, Waiting, waiters
+from warpsmith.simulator.phase_wait import PhaseWait, Waiting
 from warpsmith.simulator.units import units_of
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ def _first_refusal(x: Lanes, blocked: list[Waiting]) -> bool:
     """Say whether this try_wait shall fail once, as its time limit allows: code that ignores the answer goes on too early."""
     first = False
     for w in blocked:
-        for key in waiters(x, w.lanes):
+        for key in warps_of(x, w.lanes):
             if w.barrier.refused.get(key) != w.barrier.phase:
                 w.barrier.refused[key] = w.barrier.phase
                 first = True
@@ -317,7 +317,7 @@ def _observe(x: Lanes, barrier: MBarrier, lanes: Mask, parity: NDArray[np.int64]
         return
     if x.machine.peers is not None:
         x.machine.peers.observe([x.c0 + c for c in np.flatnonzero(lanes.any(axis=1)).tolist()], barrier)
-    for key in waiters(x, lanes):
+    for key in warps_of(x, lanes):
         meant = barrier.phase - 1 if parity is None else barrier.meant(key, (barrier.phase & 1) ^ 1)
         if meant < barrier.phase:  # else it passes once more for a phase it has seen
             barrier.observed[key] = meant
