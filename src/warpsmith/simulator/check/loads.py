@@ -143,7 +143,7 @@ class Loads:
             note_last_two(shadow, cells, entries, races.columns.count)
             return
         at, mask = races.places_of(x, shadow, a.at, cells), None if x.mask is None else x.mask[(..., *deep)]
-        if not group and shadow.lanes.note(shadow.reads.reshape(-1), at, entries, mask, self._bound(x, a)):
+        if not group and shadow.lanes.note(shadow.reads_of(cells).reshape(-1), at, entries, mask, self._bound(x, a)):
             return
         groups = grouped(x, at, shadow.readers, deep=bool(deep), strong=site.strength > 0)
         if groups is not None:
@@ -168,7 +168,8 @@ class Loads:
         if operations is not None:
             entries += self._numbers(site, operations).astype(np.uint64)[groups.numbers]
         assert races.shared.lanes is not None
-        races.shared.lanes.note_groups(races.shared.reads.reshape(-1), groups, entries, lambda: races.bound(x)[groups.rows])
+        reads = races.shared.reads_of(groups.cells).reshape(-1)
+        races.shared.lanes.note_groups(reads, groups, entries, lambda: races.bound(x)[groups.rows])
 
     def _numbers(self, site: Site, operations: list[Operation]) -> Ints:
         """Return how far the number of each operation's site is from that of the first."""

@@ -2,8 +2,8 @@
 
 A product reads thousands of cells for each of its four warps, and as a rule the next who looks at them is the copy that
 refills the whole tile. That copy need not look at cells: it takes the entries of the products whose bytes lie within its own
-(`inside`), and drops them (`drop`) if its thread knows of all. Whoever else asks for the reads of the shadow settles the
-log first (`Shadow.reads`), and finds what noting each product at once would have left.
+(`inside`), and drops them (`drop`) if its thread knows of all. Whoever else asks for reads of the shadow settles the log
+there first (`Shadow.reads_of`), and finds what noting each product at once would have left.
 """
 
 from __future__ import annotations
@@ -85,19 +85,39 @@ class ProductLog:
         """Forget the products that read in cells `low:high`: the bytes have been written since."""
         self._all["high"][: self._end][self._met(low, high)] = 0
 
-    def settle(self, reads: Entries) -> None:
-        """Note everything in `reads` `[cells, readers]`, in the order in which it came."""
-        notes, self._notes, self._end = self._notes, {}, 0
-        for note in notes.values():
-            one = self._all[note.products]
-            live = one["high"] > 0
-            for place in sorted(set(one["first"][live].tolist())):
-                mine = live & (one["first"] == place)
-                cells, entries = note.cells[mine], one["entries"][mine][:, None]
-                if self.lanes.used:
-                    at = cells[..., None] * reads.shape[1] + place + np.arange(WARPS)
-                    self.lanes.replaced(reads.reshape(-1), at, entries)
-                reads[cells, place : place + WARPS] = entries
+    def settle(self, reads: Entries, low: int = 0, high: int = 1 << 62) -> None:
+        """Note the reads of cells `low:high` in `reads` `[cells, readers]`, in the order in which they came.
+
+        With them those of products that have a cell in common with one of these, and so on: they may overwrite each other.
+        """
+        met = self._together(low, high)
+        if met.any():
+            for note in self._notes.values():
+                self._settle(note, met[note.products], reads)
+        ends = self._all["high"][: self._end]
+        ends[met] = 0
+        if not ends.any():
+            self._notes, self._end = {}, 0
+
+    def _together(self, low: int, high: int) -> NDArray[np.bool_]:
+        """Say which products read in cells `low:high`, or in those of others that do."""
+        some = self._all[: self._end]
+        while (met := self._met(low, high)).any():
+            lowest, highest = min(low, int(some["low"][met].min())), max(high, int(some["high"][met].max()))
+            if (lowest, highest) == (low, high):
+                break
+            low, high = lowest, highest
+        return met
+
+    def _settle(self, note: _Note, which: NDArray[np.bool_], reads: Entries) -> None:
+        one = self._all[note.products]
+        for place in sorted(set(one["first"][which].tolist())):
+            mine = which & (one["first"] == place)
+            cells, entries = note.cells[mine], one["entries"][mine][:, None]
+            if self.lanes.used:
+                at = cells[..., None] * reads.shape[1] + place + np.arange(WARPS)
+                self.lanes.replaced(reads.reshape(-1), at, entries)
+            reads[cells, place : place + WARPS] = entries
 
     def _met(self, low: int, high: int) -> NDArray[np.bool_]:
         some = self._all[: self._end]

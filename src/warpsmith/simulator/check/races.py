@@ -159,7 +159,7 @@ class RaceWatch:
         site = self.sites.of(x.op)
         lanes = x.active() if at.mask is None else np.broadcast_to(at.mask, x.shape)
         chosen = np.broadcast_to(lanes[(..., *deep)], cells.shape)
-        written, read = shadow.writes.take(cells, mode="clip"), shadow.reads.take(cells, axis=0, mode="clip")
+        written, read = shadow.writes.take(cells, mode="clip"), shadow.reads_of(cells).take(cells, axis=0, mode="clip")
         if shadow is self.shared:
             bound = self.bound(x)[(..., None, *deep)]
             again, after = written >= bound, read >= bound[..., None]
@@ -196,7 +196,7 @@ class RaceWatch:
         deep = (None,) * (cells.ndim - index.ndim)
         site = self.sites.of(x.op)
         chosen = np.broadcast_to(lanes[(..., *deep)], cells.shape)
-        written, read = shadow.writes.take(cells, mode="clip"), shadow.reads.take(cells, axis=0, mode="clip")
+        written, read = shadow.writes.take(cells, mode="clip"), shadow.reads_of(cells).take(cells, axis=0, mode="clip")
         bound = np.ones((x.shape[0], 1), np.uint64)[(..., *deep)]
         if shadow is self.shared:
             bound = self.bound(x)[(..., None, *deep)]

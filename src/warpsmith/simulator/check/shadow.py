@@ -60,11 +60,18 @@ class Shadow:
 
     def reads_at(self, cells: Any) -> Entries:
         """Return the reads of cells (an index), as `reads[cells]`."""
-        return self._aside(cells)[cells]
+        return self._of(cells)[cells]
 
-    def _aside(self, cells: Any) -> Entries:
+    def reads_of(self, cells: NDArray[np.int64]) -> Entries:
+        """Return an array that holds what `reads` does of some cells."""
+        if self.products and cells.size:
+            self.products.settle(self.settled_reads, int(cells.min()), int(cells.max()) + 1)
+        return self.settled_reads
+
+    def _of(self, cells: Any) -> Entries:
         """Return an array whose `cells` (an index) are those of `reads`."""
-        if self.products and isinstance(cells, slice) and not self.products.meets(cells.start, cells.stop):
+        if self.products and isinstance(cells, slice):
+            self.products.settle(self.settled_reads, cells.start, cells.stop)
             return self.settled_reads
         return self.reads
 
@@ -113,13 +120,13 @@ class Shadow:
 
     def clear_reads(self, cells: Any) -> None:
         """Forget who has read cells (an index)."""
-        self._aside(cells)[cells] = 0
+        self._of(cells)[cells] = 0
         if self.lanes is not None:
             self.lanes.forget(cells, self.readers)
 
     def many(self, cells: Any) -> Entries | None:
         """Return the reads of cells (an index) by all lanes of warps of which several have read; None where there are none."""
-        return None if self.lanes is None else self.lanes.of_cells(self._aside(cells), cells, self.readers)
+        return None if self.lanes is None else self.lanes.of_cells(self._of(cells), cells, self.readers)
 
 
 def note_last_two(shadow: Shadow, cells: NDArray[np.int64], entries: Any, columns: int) -> None:

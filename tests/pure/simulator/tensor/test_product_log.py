@@ -33,7 +33,7 @@ def test_the_log_settles_to_what_noting_at_once_gives(monkeypatch: Any, seed: in
     log, settled = ProductLog(SimpleNamespace(used=False)), np.zeros((CELLS, READERS), np.uint64)
     table, seen, time = settled.copy(), set(), 1
     known = {}
-    for _ in range(400):
+    for _ in range(600):
         choice = rng.random()
         if choice < 0.6:
             key = int(rng.integers(8))
@@ -51,7 +51,7 @@ def test_the_log_settles_to_what_noting_at_once_gives(monkeypatch: Any, seed: in
                 assert np.array_equal(settled, table)
                 assert log.add(*what)
             written_at_once(table, cells, first, entries)
-        elif choice < 0.97:
+        elif choice < 0.9:
             low = 0 if rng.random() < 0.5 else int(rng.integers(0, CELLS - 1))
             high = int(rng.integers(low + 1, CELLS + 1))
             unsettled = (table != settled)[low:high].any()
@@ -64,6 +64,13 @@ def test_the_log_settles_to_what_noting_at_once_gives(monkeypatch: Any, seed: in
                 log.drop(low, high)
                 seen.add("dropped" if unsettled else "nothing")
                 table[low:high] = 0
+        elif choice < 0.99:
+            low, high = np.sort(rng.choice(CELLS + 1, 2, replace=False)).tolist()
+            log.settle(settled, low, high)
+            assert np.array_equal(settled[low:high], table[low:high])
+            seen.add("apart" if log else "all")
+            if rng.random() < 0.7:
+                settled[low:high] = table[low:high] = 0
         else:
             log.settle(settled)
             assert not log
@@ -72,7 +79,7 @@ def test_the_log_settles_to_what_noting_at_once_gives(monkeypatch: Any, seed: in
                 settled[:] = table[:] = 0
     log.settle(settled)
     assert np.array_equal(settled, table)
-    assert seen >= {"partly", "dropped"}
+    assert seen >= {"partly", "dropped", "apart", "all"}
 
 
 def test_a_log_with_no_room_for_one_instruction_finds_it() -> None:
