@@ -214,7 +214,7 @@ def read(x: Lanes, at: Located, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]
 def write(
     x: Lanes, at: Located, n: int, values: NDArray[Any], undefined: NDArray[np.bool_] | None = None, *, changed: bool = True
 ) -> None:
-    """Store items of n bytes; with `undefined` lanes the bytes they store become undefined again.
+    """Store items of n bytes; what is `undefined`, lanes `[C, T]` or their parts `[C, T, parts]`, becomes undefined again.
 
     `changed=False`: the values are those of before, so that nobody who waits for memory to change need look.
     """

@@ -27,7 +27,7 @@ from warpsmith.simulator.binding import (
 )
 from warpsmith.simulator.collectives import COLLECTIVES, is_collective
 from warpsmith.simulator.compiled_source import compiled_source
-from warpsmith.simulator.definedness import Rule, registers_of, rule_of
+from warpsmith.simulator.definedness import Rule, registers_of, rule_of, says_itself
 from warpsmith.simulator.grouping import Group, groups, is_product, load_registers
 from warpsmith.simulator.program import Address, Const, Lowered, Operation, Reg, Special, Vector
 from warpsmith.simulator.special import is_moving
@@ -243,7 +243,7 @@ class Writer:
         if self.tracked:
             self.address_checks(op)
         self.emit(f"{self.constant(op.fn)}({', '.join(['x', *arguments])})")
-        if self.tracked and op.opcode not in ("ld", "ldu"):
+        if self.tracked and not says_itself(op):
             self.propagate(op, keep=True)
         elif not self.tracked and any(op.written):
             self.emit("if x.machine.tracking_began:")

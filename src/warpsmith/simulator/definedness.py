@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
 
-__all__ = ["Rule", "registers_of", "rule_of"]
+__all__ = ["Rule", "registers_of", "rule_of", "says_itself"]
 
 Rule = Callable[..., None]
 
@@ -75,3 +75,8 @@ def registers_of(operand: Lowered) -> list[Reg]:
     if isinstance(operand, Pair):
         return registers_of(operand.first) + registers_of(operand.second)
     return []
+
+
+def says_itself(op: Operation) -> bool:
+    """Say whether a meaning marks its undefined results itself: they do not follow from the operands of the same lane."""
+    return op.opcode in ("ld", "ldu", "shfl", "vote", "match", "redux") or getattr(op.fn, "knows_defined", False)

@@ -214,6 +214,18 @@ class Lanes:
                 out = flags if out is None else out | flags
         return out
 
+    def undefined_items(self, operand: int) -> NDArray[np.bool_] | None:
+        """Return the lanes `[C, T, items]` where each element of a vector operand is undefined; None: nowhere."""
+        registers = self.machine.registers
+        if registers.undefined is None:
+            return None
+        items = self.op.item_slots(operand)
+        out = np.zeros((*self.shape, len(items)), np.bool_)
+        for i, cells in enumerate(items):
+            for bank, slot in cells:
+                out[..., i] |= registers.undefined_view(bank, slot, None, self.rect)
+        return out if out.any() else None
+
     # --- convergence ----------------------------------------------------------------------------------------------
 
     def missing(self, members: Any) -> NDArray[np.uint32]:
@@ -309,7 +321,7 @@ class Lanes:
         return out, undefined
 
     def store(self, space: str | None, addresses: NDArray[np.int64], data: NDArray[np.uint8], undefined: Any = None) -> None:
-        """Store the bytes `[C, T, n]` (n of 1, 2, 4, 8, 16, 32) of the active lanes."""
+        """Store the bytes `[C, T, n]` (n of 1, 2, 4, 8, 16, 32) of the active lanes; `undefined` lanes `[C, T]`."""
         n = data.shape[-1]
         addresses = np.broadcast_to(addresses, self.shape)
         data = np.ascontiguousarray(np.broadcast_to(data, (*self.shape, n)))

@@ -133,6 +133,17 @@ class Operation:
             found = self._slots[index] = {bank: tuple(slots) for bank, slots in out.items()}
         return found
 
+    def item_slots(self, index: int) -> list[list[tuple[str, int]]]:
+        """Return the registers of each element of an operand that is a vector (of the whole of another)."""
+        operand = self.operands[index]
+        if isinstance(operand, Vector):
+            items = [_registers(item) for item in operand.items]
+        elif isinstance(operand, Reg) and operand.count > 1:
+            return [[(operand.bank, operand.slot + i)] for i in range(operand.count)]
+        else:
+            items = [_registers(operand)]
+        return [[(r.bank, s) for r in regs for s in range(r.slot, r.slot + r.count)] for regs in items]
+
     def reads(self) -> frozenset[tuple[str, int]]:
         """Return the (bank, slot) read, guard included."""
         if self._reads is not None:

@@ -166,16 +166,22 @@ class AccessCheck:
     # --- definedness ----------------------------------------------------------------------------------------------
 
     def undefined_stored(self, x: Lanes, at: Located, n: int, undefined: NDArray[np.bool_]) -> None:
-        """Lanes store undefined values: bytes of shared and local memory become undefined, global memory is a fault."""
-        lanes = undefined & x.active() if at.mask is None else undefined & at.mask
-        if not lanes.any():
+        """Lanes store undefined values `[C, T]`, or parts of them `[C, T, parts]`.
+
+        Bytes of shared and local memory become undefined, global memory is a fault.
+        """
+        parts = undefined[..., None] if undefined.ndim == 2 else undefined
+        parts = parts & (x.active() if at.mask is None else at.mask)[..., None]
+        if not parts.any():
             return
         if at.space.name == "global":
-            self.report_undefined(x, lanes, "stored to global memory")
+            self.report_undefined(x, np.logical_or.reduce(parts, axis=-1), "stored to global memory")
             return
-        index = at.index[lanes]
-        for k in range(n):
-            at.space.shadow[index + k] |= UNDEFINED
+        width = n // parts.shape[-1]
+        for part in range(parts.shape[-1]):
+            index = at.index[parts[..., part]] + part * width
+            for k in range(width):
+                at.space.shadow[index + k] |= UNDEFINED
 
     def undefined_use(self, x: Lanes, flags: NDArray[np.bool_], what: str) -> None:
         """Report active lanes whose undefined value is used as `what` (an address, a predicate)."""

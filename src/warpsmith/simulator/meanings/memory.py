@@ -202,7 +202,7 @@ def store(m: Match) -> Callable[..., None]:
 
     def st(x: Lanes, address: Any, data: Any, *_: Any) -> None:
         located = locate(x, space, address, total)
-        undefined = x.undefined(index)
+        undefined = x.undefined_items(index)
         if parts > 1 and any(v is None for v in data):
             _in_pieces(x, located, data, width, undefined, label)
             return
@@ -223,7 +223,9 @@ def store(m: Match) -> Callable[..., None]:
         with as_one(x, located, total):
             for at in located:
                 for k in range(total // 16):
-                    write(x, Located(at.space, at.index + 16 * k, at.mask), 16, halves[..., k], undefined)
+                    write(
+                        x, Located(at.space, at.index + 16 * k, at.mask), 16, halves[..., k], _part(undefined, k, total // 16)
+                    )
 
     return st
 
@@ -236,7 +238,16 @@ def _in_pieces(x: Lanes, located: list[Located], data: Any, width: int, undefine
         for at in located:
             for i, v in given:
                 value = np.ascontiguousarray(np.broadcast_to(np.asarray(v), x.shape)).view(_ITEM[width])
-                write(x, Located(at.space, at.index + width * i, at.mask), width, value, undefined)
+                unwritten = _part(undefined, i, len(data))
+                write(x, Located(at.space, at.index + width * i, at.mask), width, value, unwritten)
+
+
+def _part(undefined: NDArray[np.bool_] | None, k: int, parts: int) -> NDArray[np.bool_] | None:
+    """Part k of the elements `[C, T, items]` that are undefined."""
+    if undefined is None:
+        return None
+    each = undefined.shape[-1] // parts
+    return undefined[..., k * each : (k + 1) * each]
 
 
 def _pieces(data: Any, wide: bool) -> Any:

@@ -16,6 +16,7 @@ from warpsmith.simulator.meanings.registry import machine
 from warpsmith.simulator.multiply import multiply
 from warpsmith.simulator.operand_values import WIDTH, values
 from warpsmith.simulator.packing import elements, matrices, packed, registers, write_registers
+from warpsmith.simulator.product_definedness import put_undefined_elements, undefined_elements
 from warpsmith.simulator.sparse import Sparsity, sparse_product
 
 if TYPE_CHECKING:
@@ -70,8 +71,11 @@ def mma(m: Match) -> Function | Refused:
             product = double_product(left, right, third)
         else:
             product = multiply(x.machine, left, right, third, types, saturate=saturate)
+        undefined = undefined_elements(x, (map_a, map_b, map_c), warps, None if sparsity is None else 4)
         write_registers(x, d, packed(product, map_d), warps)
+        put_undefined_elements(x, d, undefined, map_d, warps)
 
+    run.knows_defined = True  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
     if sparsity is None and not differing and a_type != "f64":
         form = Form(types, (rows, columns, depth), (map_a, map_b, map_c, map_d), saturate)
         run.wide = wide_product(form, run)  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]

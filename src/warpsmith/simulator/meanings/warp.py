@@ -72,34 +72,68 @@ def shfl(m: Match) -> Fn:
         first, second = d if isinstance(d, tuple) else (d, None)
         b, c = (x.warps(np.broadcast_to(np.asarray(v).astype(np.int64), x.shape)) for v in (b, c))
         source, inside = shuffle_source(mode, b, c)
+        undefined = ((executing >> source.astype(np.uint32)) & 1) == 0  # of a lane that is not here
+        if (flags := x.undefined(1)) is not None:
+            undefined |= np.take_along_axis(x.warps(flags), source, axis=-1)
+        chosen = _undefined(x, 2, 3, 4)
         values = x.warps(np.broadcast_to(a, x.shape))
         x.put(first, x.threads_of(np.take_along_axis(values, source, axis=-1)))
         x.put(second, x.threads_of(inside))
-        from_idle = ((executing >> source.astype(np.uint32)) & 1) == 0
-        if from_idle.any():
-            x.put_undefined(first, x.threads_of(from_idle))
+        _mark(x, (second,), chosen)
+        _mark(x, (first,), undefined if chosen is None else undefined | chosen)
 
     return fn
+
+
+def _undefined(x: Lanes, *operands: int) -> NDArray[np.bool_] | None:
+    """Return the lanes `[C, W, 32]` where one of these operands is undefined; None: nowhere."""
+    found = [flags for i in operands if (flags := x.undefined(i)) is not None]
+    return x.warps(np.logical_or.reduce(found)) if found else None
+
+
+def _undefined_together(x: Lanes, taking: NDArray[np.uint32], decided: Array | None = None) -> NDArray[np.bool_] | None:
+    """Return where an undefined value of a lane that takes part (`taking`, masks `[C, W, 32]`) reaches; None: nowhere.
+
+    `decided` `[C, W, 32]`: lanes whose own value, when defined, is the result whatever the others give.
+    """
+    own, members = _undefined(x, 1), _undefined(x, 2)
+    if own is None:
+        return members
+    given = (lane_bits(own) & taking) != 0
+    if decided is not None:
+        given &= (lane_bits(decided & ~own) & taking) == 0
+    return given if members is None else given | members
+
+
+def _mark(x: Lanes, dests: tuple[Any, ...], undefined: NDArray[np.bool_] | None) -> None:
+    """Mark results, which have just been put, as undefined in lanes `[C, W, 32]`."""
+    if undefined is not None and undefined.any():
+        for dest in dests:
+            x.put_undefined(dest, x.threads_of(undefined))
 
 
 @machine("vote.sync")
 def vote(m: Match) -> Fn:
     """Build vote.sync: all, any, uni, ballot."""
     form = form_of(m)
+    kind = next(w for w in form.words if w in ("all", "any", "uni", "ballot"))
 
     def fn(x: Lanes, d: Any, a: Any, members: Any) -> None:
         masks, executing = collective(x, members)
         masks = masks & executing
-        votes = lane_bits(x.warps(np.broadcast_to(np.asarray(a), x.shape) & x.active())) & masks
-        if "ballot" in form:
+        each = x.warps(np.broadcast_to(np.asarray(a), x.shape) & x.active())
+        votes = lane_bits(each) & masks
+        if kind == "ballot":
             result: Array = votes
-        elif "all" in form:
+        elif kind == "all":
             result = votes == masks
-        elif "any" in form:
+        elif kind == "any":
             result = votes != 0
         else:
             result = (votes == masks) | (votes == 0)
+        undefined = _undefined_together(x, masks, {"any": each, "all": ~each}.get(kind))
         x.put(d, x.threads_of(result))
+        _mark(x, (d,), undefined)
 
     return fn
 
@@ -120,12 +154,14 @@ def match_(m: Match) -> Fn:
         masks = masks & executing
         agree = _agreeing(x.warps(np.broadcast_to(a, x.shape)), x.warps(x.active())) & masks
         first, second = d if isinstance(d, tuple) else (d, None)
+        undefined = _undefined_together(x, masks)
         if everyone:
             equal = agree == masks
             x.put(first, x.threads_of(np.where(equal, masks, np.uint32(0))))
             x.put(second, x.threads_of(equal))
         else:
             x.put(first, x.threads_of(agree))
+        _mark(x, (first, second), undefined)
 
     return fn
 
@@ -170,11 +206,13 @@ def redux(m: Match) -> Fn:
         masks, executing = collective(x, members)
         taking = ((masks & executing)[..., :, None] & _BITS) != 0
         values = x.warps(np.broadcast_to(a, x.shape))[..., None, :]
+        undefined = _undefined_together(x, masks & executing)
         if form.type == "f32":
             x.put(d, x.threads_of(_reduce_float(form, values, taking)))
-            return
-        idle = values.dtype.type(_neutral(op, values.dtype))
-        x.put(d, x.threads_of(_INTEGER[op].reduce(np.where(taking, values, idle), axis=-1, dtype=values.dtype)))
+        else:
+            idle = values.dtype.type(_neutral(op, values.dtype))
+            x.put(d, x.threads_of(_INTEGER[op].reduce(np.where(taking, values, idle), axis=-1, dtype=values.dtype)))
+        _mark(x, (d,), undefined)
 
     return fn
 
