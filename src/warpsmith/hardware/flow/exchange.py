@@ -209,7 +209,8 @@ def async_copy(w: Writer, scope: Scope) -> Node | None:
     first = ["cp.async.wait_group 1;"] if groups == 2 and w.stream.chance(50) else []
     end = [w.stream.choice(("cp.async.wait_all;", "cp.async.wait_group 0;")), *barrier(w, scope)]
     if w.stream.chance(40):
-        first, end = [], ["cp.async.mbarrier.arrive.noinc.shared.b64 [bars];", wait(w, "bars", "%ph0")]
+        # the arrival tells the copies, not what the thread stored itself
+        first, end = [], ["cp.async.mbarrier.arrive.noinc.shared.b64 [bars];", wait(w, "bars", "%ph0"), *barrier(w, scope)]
     # the bytes that a copy does not bring are those of a zero
     return Group((
         f"{where} st.shared.v4.b32 [%t0], {{%acc, {w.r(scope)}, {w.r(scope)}, %me}};", *lines, *first, *end,
