@@ -110,19 +110,22 @@ def narrow(rect: Rectangle, mask: NDArray[np.bool_]) -> tuple[Rectangle, NDArray
     return (c0 + r0, c0 + r1, t0 + u0, t0 + u1), None if inner.all() else inner.copy()
 
 
-def merge(cohorts: list[Cohort]) -> list[Cohort]:
-    """Join cohorts at one point: those that overlap, and those of one iteration that fill a common rectangle well enough."""
+def merge(cohorts: list[Cohort], *, warpgroups: bool = False) -> list[Cohort]:
+    """Join cohorts at one point: those that overlap, and those of one iteration that fill a common rectangle well enough.
+
+    With `warpgroups` those that have warps of one warpgroup join, too. A cohort that joins no other is returned as it is.
+    """
     if len(cohorts) == 1:
         return cohorts
     out: list[Cohort] = []
     for c in sorted(cohorts, key=lambda c: (c.rect[2], c.rect[0])):
         for i, other in enumerate(out):
-            if (joined := _join(other, c)) is not None:
+            if (joined := _join(other, c, warpgroups)) is not None:
                 out[i] = joined
                 break
         else:
             out.append(c)
-    return merge(out) if 1 < len(out) < len(cohorts) else out
+    return merge(out, warpgroups=warpgroups) if 1 < len(out) < len(cohorts) else out
 
 
 def share_a_warp(a: Cohort, b: Cohort) -> bool:
@@ -130,12 +133,24 @@ def share_a_warp(a: Cohort, b: Cohort) -> bool:
     return a.warp_bits() & b.warp_bits() != 0
 
 
-def _join(a: Cohort, b: Cohort) -> Cohort | None:
+def _share_a_warpgroup(a: Cohort, b: Cohort) -> bool:
+    return _warpgroups(a.warp_bits()) & _warpgroups(b.warp_bits()) != 0
+
+
+def _warpgroups(warps: int) -> int:
+    """Return a bit set of warps with the first warp of each of their warpgroups in their place."""
+    size = -(-warps.bit_length() // 32) * 4
+    first = int.from_bytes(b"\x11" * size, "little")
+    return (warps | warps >> 1 | warps >> 2 | warps >> 3) & first
+
+
+def _join(a: Cohort, b: Cohort, warpgroups: bool) -> Cohort | None:
     c0, c1 = min(a.rect[0], b.rect[0]), max(a.rect[1], b.rect[1])
     t0, t1 = min(a.rect[2], b.rect[2]), max(a.rect[3], b.rect[3])
     overlap = share_a_warp(a, b)
+    belong = overlap or (warpgroups and _share_a_warpgroup(a, b))
     area = (c1 - c0) * (t1 - t0) // 32
-    if not overlap and (a.trail != b.trail or 2 * (a.warps + b.warps) < area):
+    if not belong and (a.trail != b.trail or 2 * (a.warps + b.warps) < area):
         return None
     full = a.mask is None and b.mask is None and not overlap and a.warps + b.warps == area
     mask: NDArray[np.bool_] | None = None

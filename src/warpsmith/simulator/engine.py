@@ -331,12 +331,10 @@ class Engine:
     def hold(self, cohort: Cohort, start: int) -> None:
         """Keep a cohort before operation `start`, a collective, until more lanes of its warps come to the same point."""
         cohort.start, cohort.key, cohort.released = start, None, False
-        same = [c for c in self.held if c.point == cohort.point]
-        if not same:
-            self.held.append(cohort)
-            return
-        self.held = [c for c in self.held if c not in same]
-        self.ready += merge([*same, cohort])
+        same = [*(c for c in self.held if c.point == cohort.point), cohort]
+        joined = merge(same, warpgroups=True)
+        self.held = [c for c in self.held if c not in same] + [c for c in joined if c in same]
+        self.ready += [c for c in joined if c not in same]
 
     def sync_code(self, cohort: Cohort, x: Lanes) -> Callable[[Lanes], Any]:
         """Return the switch point that ends the cohort's block, bound to its rectangle; called, it gives the outcome."""
