@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 
 from programs import (
+    clang_objects,
     cute_kernels,
     cutlass_examples,
     cutlass_kernels,
@@ -25,6 +26,7 @@ from programs.program import Program
 __all__ = ["PROGRAMS", "RUNS", "share", "table"]
 
 _COLLECTIONS = (
+    clang_objects,
     cute_kernels,
     cutlass_examples,
     cutlass_kernels,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ptx_corpus import sample
 from warpsmith.simulator import SimulationResult, simulate
+from warpsmith.simulator.arguments import Pointer
 
 Orders = Sequence[Mapping[str, Any]]
 QUICK: Orders = ({}, {"schedule": "random", "seed": 1})
@@ -24,6 +25,8 @@ def arrays_of(args: Sequence[Any]) -> list[np.ndarray]:
             out += arrays_of(a)
         elif isinstance(a, np.ndarray):
             out.append(a)
+        elif isinstance(a, Pointer):
+            out.append(a.array)
         elif (memory := getattr(a, "memory", None)) is not None:
             out.append(memory)
     return out
@@ -55,7 +58,7 @@ class Program:
     """A kernel of one source, compiled for several architectures."""
 
     compiler: str
-    """Folder of tests/data/ptx: nvcc, triton, cute, numba, tinygrad, warp"""
+    """Folder of tests/data/ptx: nvcc, triton, clang, cute, numba, tinygrad, warp"""
     source: str
     """Stem of the PTX files in front of the architecture."""
     name: str
