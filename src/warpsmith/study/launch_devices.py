@@ -20,16 +20,12 @@ from warpsmith.base.errors import InputError, ToolError, WarpsmithError
 from warpsmith.kernels.attention import hopper
 from warpsmith.launch.context import context
 from warpsmith.study.launch_kernels import scaled_add, scaled_copy
+from warpsmith.study.launch_torch import require
 
 __all__ = ["CHECKS"]
 
 if torch.cuda.device_count() < 2:
     raise ToolError("one GPU; these checks need two")
-
-
-def _require(condition: object, text: str) -> None:
-    if not condition:
-        raise AssertionError(text)
 
 
 def _current() -> tuple[int, int]:
@@ -44,9 +40,9 @@ def other_device() -> None:
     for number in (1, 0, 1):
         a = torch.full((1 << 16,), 2.0 + number, device=f"cuda:{number}")
         c = scaled_copy(a, s=3.0)
-        _require(c.device == a.device, f"the output is on {c.device}")
-        _require(bool((c == 3 * a).all()), f"wrong values on device {number}")
-    _require(_current() == before, f"the current device was {before}, is {_current()}")
+        require(c.device == a.device, f"the output is on {c.device}")
+        require(bool((c == 3 * a).all()), f"wrong values on device {number}")
+    require(_current() == before, f"the current device was {before}, is {_current()}")
 
 
 def by_turns() -> None:
@@ -55,7 +51,7 @@ def by_turns() -> None:
     for i in range(2000):
         for a, c in pairs:
             scaled_copy(a, c, s=float(i))
-    _require(all(bool((c == 1999).all()) for _, c in pairs), "wrong values")
+    require(all(bool((c == 1999).all()) for _, c in pairs), "wrong values")
 
 
 def two_threads() -> None:
@@ -74,7 +70,7 @@ def two_threads() -> None:
         t.start()
     for t in threads:
         t.join()
-    _require(not wrong, f"{len(wrong)} wrong: {wrong[:3]}")
+    require(not wrong, f"{len(wrong)} wrong: {wrong[:3]}")
 
 
 def stream_of_its_device() -> None:
@@ -88,7 +84,7 @@ def stream_of_its_device() -> None:
         with torch.cuda.device(0):
             c = scaled_copy(a, s=2.0)
     side.synchronize()
-    _require(bool((c == 6).all()), "ran before the work of its stream")
+    require(bool((c == 6).all()), "ran before the work of its stream")
 
 
 def foreign_stream() -> str:
@@ -116,7 +112,7 @@ def tensor_maps() -> None:
     k = hopper.build(hopper.Config(2, 300, 64, "f16", False))
     made = [torch.randn((2, 300, 64), generator=torch.Generator().manual_seed(i)).half() for i in range(3)]
     first, second = ([o.cpu().numpy() for o in k(*(t.to(f"cuda:{n}") for t in made))[:2]] for n in (0, 1))
-    _require(all(np.array_equal(x, y) for x, y in zip(first, second, strict=True)), "other bits")
+    require(all(np.array_equal(x, y) for x, y in zip(first, second, strict=True)), "other bits")
 
 
 def graph() -> None:
@@ -127,11 +123,11 @@ def graph() -> None:
         torch.cuda.synchronize()
         with torch.cuda.graph(g):
             scaled_copy(a, c, s=5.0)
-        _require(not c.any().item(), "the capture ran the kernel")
+        require(not c.any().item(), "the capture ran the kernel")
         a.fill_(2.0)
         g.replay()
         torch.cuda.synchronize()
-    _require(bool((c == 10).all()), "wrong values")
+    require(bool((c == 10).all()), "wrong values")
 
 
 _FAULT = """
@@ -166,7 +162,7 @@ def fault() -> str:
     """A fault on the second device names its launch there; every launch after it says what broke the contexts."""
     done = subprocess.run([sys.executable, "-c", _FAULT], capture_output=True, text=True, timeout=60, check=False)
     said = done.stdout.strip()
-    _require(", on device 1" in said and said.count("is broken by an earlier fault") == 2, said or done.stderr[-800:])
+    require(", on device 1" in said and said.count("is broken by an earlier fault") == 2, said or done.stderr[-800:])
     return said.replace("\n", "; ")
 
 
@@ -177,14 +173,14 @@ def verb() -> str:
         arguments = ["launch", "k.ptx", "--block", "32", "--device", device]
         run = [sys.executable, "-m", "warpsmith", *arguments]
         done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False, cwd=folder)
-        _require(done.returncode == status and "Traceback" not in done.stderr, done.stdout + done.stderr)
+        require(done.returncode == status and "Traceback" not in done.stderr, done.stdout + done.stderr)
         return done.stderr.strip()
 
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "k.ptx").write_text(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n")
         said("1", 0)
         refused = said("9", 2)
-    _require("no CUDA device 9" in refused, refused)
+    require("no CUDA device 9" in refused, refused)
     return refused
 
 
@@ -194,7 +190,7 @@ def jax_device() -> Any:
 
     a = jax.device_put(np.ones(512, np.float32), jax.devices()[1])
     c = scaled_copy(a, s=2.0)
-    _require(c.devices() == a.devices() and bool((np.asarray(c) == 2).all()), f"{c.devices()}")
+    require(c.devices() == a.devices() and bool((np.asarray(c) == 2).all()), f"{c.devices()}")
     return next(iter(c.devices()))
 
 
@@ -205,7 +201,7 @@ def cupy_device() -> None:
     with cupy.cuda.Device(1):
         a = cupy.ones(512, cupy.float32)
     c = scaled_copy(a, s=2.0)
-    _require(c.device.id == 1 and bool((c.get() == 2).all()), "wrong device or values")
+    require(c.device.id == 1 and bool((c.get() == 2).all()), "wrong device or values")
 
 
 CHECKS = [

@@ -19,14 +19,15 @@ from warpsmith.launch.context import context
 from warpsmith.study.launch_kernels import cluster_rank, patient, scaled_add, scaled_copy
 from warpsmith.toolchain import compile_ptx
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "require"]
 
 
 def _random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to("cuda", dtype)
 
 
-def _require(condition: object, text: str) -> None:
+def require(condition: object, text: str) -> None:
+    """Raise `AssertionError` with a text unless the condition holds."""
     if not condition:
         raise AssertionError(text)
 
@@ -35,7 +36,7 @@ def _raises(kind: type[Exception], words: str, action: Any) -> str:
     try:
         action()
     except kind as error:
-        _require(words in str(error), f"the message lacks {words!r}: {error}")
+        require(words in str(error), f"the message lacks {words!r}: {error}")
         return str(error)
     raise AssertionError(f"no {kind.__name__}")
 
@@ -44,9 +45,9 @@ def outputs() -> None:
     """Outputs are allocated, or those given are written."""
     a, b = _random(1000), _random(1000, seed=1)
     c = scaled_add(a, b, s=2.0)
-    _require(torch.equal(c, torch.addcmul(b, a, torch.full_like(a, 2.0))), "wrong values")
+    require(torch.equal(c, torch.addcmul(b, a, torch.full_like(a, 2.0))), "wrong values")
     d = torch.zeros_like(a)
-    _require(scaled_add(a, b, d, s=2.0) is d and torch.equal(d, c), "the output given was not written")
+    require(scaled_add(a, b, d, s=2.0) is d and torch.equal(d, c), "the output given was not written")
 
 
 def current_stream() -> None:
@@ -62,7 +63,7 @@ def current_stream() -> None:
         if explicit:
             c = scaled_copy(a, s=2.0, stream=side)
         side.synchronize()
-        _require(c is not None and bool((c == 6).all()), f"ran before the work of its stream (explicit={explicit})")
+        require(c is not None and bool((c == 6).all()), f"ran before the work of its stream (explicit={explicit})")
         a.zero_()
         torch.cuda.synchronize()
 
@@ -78,13 +79,13 @@ def graph() -> None:
     with torch.cuda.graph(g):
         k(x, w, y)
         z = scaled_copy(y.float().reshape(-1), s=2.0)
-    _require(not y.any().item(), "the capture ran the kernel")
+    require(not y.any().item(), "the capture ran the kernel")
     g.replay()
     first = z.clone()
-    _require(torch.equal(y, k(x, w)) and torch.equal(z, 2 * y.float().reshape(-1)), "the replay differs from a launch")
+    require(torch.equal(y, k(x, w)) and torch.equal(z, 2 * y.float().reshape(-1)), "the replay differs from a launch")
     x.copy_(_random(64, 1024, dtype=torch.bfloat16, seed=5))
     g.replay()
-    _require(torch.equal(y, k(x, w)) and not torch.equal(first, z), "the replay does not see new inputs")
+    require(torch.equal(y, k(x, w)) and not torch.equal(first, z), "the replay does not see new inputs")
 
 
 def two_streams() -> None:
@@ -103,7 +104,7 @@ def two_streams() -> None:
         t.start()
     for t in threads:
         t.join()
-    _require(not wrong, f"{len(wrong)} wrong: {wrong[:3]}")
+    require(not wrong, f"{len(wrong)} wrong: {wrong[:3]}")
 
 
 def fresh_thread() -> None:
@@ -113,7 +114,7 @@ def fresh_thread() -> None:
     t = threading.Thread(target=lambda: found.append(scaled_copy(a, torch.empty_like(a), s=3.0)))
     t.start()
     t.join()
-    _require(found and bool((found[0] == 3).all()), "no result")
+    require(found and bool((found[0] == 3).all()), "no result")
 
 
 def tensor_maps() -> str:
@@ -122,11 +123,11 @@ def tensor_maps() -> str:
     o, lse = hopper.build(hopper.Config(2, 300, 64, "f16", False))(q, k, v)[:2]
     want, want_lse = attention(*(t.cpu().numpy() for t in (q, k, v)), causal=False, scale=64**-0.5)
     error = max(abs(o.cpu().numpy().astype("f8") - want).max(), abs(lse.cpu().numpy() - want_lse).max())
-    _require(error < 4e-3, f"attention: error {error}")
+    require(error < 4e-3, f"attention: error {error}")
     a, b = _random(200, 72, dtype=torch.bfloat16), _random(136, 72, dtype=torch.bfloat16, seed=1)
     c = gemm.build(gemm.Config(200, 136, 72, "bf16", "nt"))(a, b)
     gap = (c.double() - a.double() @ b.double().T).abs().max().item()
-    _require(gap < 0.2, f"gemm: error {gap}")
+    require(gap < 0.2, f"gemm: error {gap}")
     return f"errors {error:.1e}, {gap:.1e}"
 
 
@@ -137,14 +138,14 @@ def same_maps() -> None:
     from_dsl(q, q, q)
     plan = context(0).recent[-1]
     maps = plan.tensor_maps()
-    _require(maps and all(ours == theirs for ours, theirs in maps), "the bytes differ")
+    require(maps and all(ours == theirs for ours, theirs in maps), "the bytes differ")
 
 
 def clusters() -> None:
     """Clusters of two CTAs."""
     c = torch.empty(512, device="cuda", dtype=torch.uint32)
     cluster_rank(c)
-    _require(c.cpu().tolist() == [0] * 128 + [1] * 128 + [0] * 128 + [1] * 128, "wrong ranks")
+    require(c.cpu().tolist() == [0] * 128 + [1] * 128 + [0] * 128 + [1] * 128, "wrong ranks")
 
 
 def dependent() -> None:
@@ -152,13 +153,13 @@ def dependent() -> None:
     x = torch.ones(1 << 20, device="cuda")
     for i in range(50):
         x = patient(x, s=2.0 if i % 2 else 0.5, programmatic=True)
-    _require(bool((x == 1).all()), "wrong values")
+    require(bool((x == 1).all()), "wrong values")
 
 
 def cooperative() -> str:
     """Cooperative launch, and its refusal where the grid cannot be resident at once."""
     a = torch.ones(128 * 64, device="cuda")
-    _require(bool((scaled_copy(a, s=2.0, cooperative=True) == 2).all()), "wrong values")
+    require(bool((scaled_copy(a, s=2.0, cooperative=True) == 2).all()), "wrong values")
     big = torch.ones(128 * 100_000, device="cuda")
     text = _raises(LaunchError, "(720)", lambda: scaled_copy(big, s=2.0, cooperative=True))
     return text.splitlines()[-1].strip()
@@ -191,7 +192,7 @@ def no_hidden_memory() -> None:
     for _ in range(1000):
         scaled_copy(a, c, s=1.0)
     torch.cuda.synchronize()
-    _require((torch.cuda.mem_get_info()[0], torch.cuda.memory_allocated()) == before, "memory changed")
+    require((torch.cuda.mem_get_info()[0], torch.cuda.memory_allocated()) == before, "memory changed")
 
 
 CHECKS = [
