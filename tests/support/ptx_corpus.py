@@ -1,4 +1,4 @@
-"""The PTX that nvcc, Triton and the CuTe DSL emitted (tests/data/ptx), packed or not."""
+"""The PTX that nvcc (of our sources and of libraries), Triton and other compilers emitted (tests/data/ptx), packed or not."""
 
 from __future__ import annotations
 

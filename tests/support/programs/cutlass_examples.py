@@ -6,21 +6,15 @@ kernels is in CUTLASS or nvcc (docs/design/programs.md).
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from programs.program import Collection, Judge, Launch
-from ptx_corpus import DATA
-from warpsmith.simulator.arguments import ptr
-from warpsmith.simulator.tensormap import TensorMap
+from programs.captured import Arrays, launches
+from programs.program import Collection, Judge
 
 _F16, _BF16, _E4M3, _E5M2 = np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
-_PLAIN = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _TENSOR_MEMORY = ("missing-tcgen05-fence", "missing-tcgen05-wait", "tmem-lifetime")
 _ROLES = (*_TENSOR_MEMORY, "setmaxnreg-budget")
 _TUTORIAL = ("missing-tcgen05-fence", "missing-tcgen05-wait", "uninitialised-barrier")
@@ -30,45 +24,11 @@ PROGRAMS = program.programs
 _faulty = Collection("cutlass", "", ("sm_100a",))
 FAULTY = _faulty.programs
 """Whose results are right under some schedules only (tests/slow/simulator/test_cutlass_faults.py)."""
-Arrays = Mapping[str, np.ndarray]
-
-
-@cache
-def _launches() -> dict[str, Any]:
-    return json.loads((DATA.parent / "cutlass" / "examples" / "launches.json").read_text())
 
 
 def _run(name: str, arrays: Arrays) -> Judge:
-    """Yield the launches of an example one after the other; fill with zeros what lies between."""
-    plain = {key: a.reshape(-1).view(_PLAIN[a.itemsize]) for key, a in arrays.items()}
-    for how in _launches()[name]:
-        if "zero" in how:
-            plain[how["zero"]].view(np.uint8)[how["at"] : how["at"] + how["size"]] = 0
-            continue
-        args = [tuple(_piece(piece, plain) for piece in param) for param in how["params"]]
-        cluster = tuple(how["cluster"]) if how["cluster"] != [1, 1, 1] else None
-        yield Launch(args, how["kernel"], tuple(how["grid"]), tuple(how["block"]), cluster, how["shared"])
-
-
-def _piece(piece: list[Any], arrays: Arrays) -> Any:
-    match piece:
-        case ["bytes", text]:
-            return bytes.fromhex(text)
-        case ["pointer", name, 0]:
-            return arrays[name]
-        case ["pointer", name, at]:
-            return ptr(arrays[name], at // arrays[name].itemsize)
-        case _:
-            return _map(piece[1], arrays)
-
-
-def _map(fields: dict[str, Any], arrays: Arrays) -> TensorMap:
-    memory, dims = arrays[fields["array"]], fields["dims"]
-    memory = memory[fields["at"] // memory.itemsize :]
-    shaped = np.lib.stride_tricks.as_strided(memory, dims[::-1], [*fields["strides"][::-1], memory.itemsize])
-    options = {k: tuple(fields[k][::-1]) for k in ("box", "element_strides")}
-    how = {k: fields[k] for k in ("element", "swizzle", "l2")}
-    return TensorMap(shaped, **how, memory=memory, **options)
+    """Yield the launches of an example one after the other."""
+    yield from launches("cutlass/examples", name, arrays)
 
 
 def _attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, *, causal: bool = False) -> tuple[Any, Any]:

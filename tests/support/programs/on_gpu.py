@@ -1,9 +1,10 @@
 """Compare the programs with a Hopper GPU bit for bit: cubins and expected arrays made where the tools are, compared on a GPU.
 
-    PYTHONPATH=src:tests/support python -m programs.on_gpu prepare FOLDER
+    PYTHONPATH=src:tests/support python -m programs.on_gpu prepare FOLDER [COMPILER…]
     PYTHONPATH=src:tests/support python -m programs.on_gpu compare FOLDER
 
-`compare` needs numpy and a driver, no compiler. Every program is judged on the GPU by its own reference, too.
+COMPILER is a folder of tests/data/ptx, e.g. `clang`; without one, all programs are prepared. `compare` needs numpy and a
+driver, no compiler. Every program is judged on the GPU by its own reference, too.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,13 +49,15 @@ def digest(arrays: list[np.ndarray]) -> list[str]:
     return [hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()[:16] for a in arrays]
 
 
-def prepare(folder: Path) -> None:
-    """Assemble every file once (without contraction) and note what the simulator computes."""
+def prepare(folder: Path, compilers: Sequence[str]) -> None:
+    """Assemble the files of these compilers, or all, without contraction, and note what the simulator computes."""
     folder.mkdir(parents=True, exist_ok=True)
     expected: dict[str, Any] = {}
     ptxas = find_tool("ptxas")
     assert ptxas, "ptxas is needed: pip install 'warpsmith[cuda]'"
     for p, arch in chosen():
+        if compilers and p.compiler not in compilers:
+            continue
         cubin = folder / f"{p.file(arch).replace('/', '-')}.cubin"
         if not cubin.exists():
             text = sample_text(p.file(arch))
@@ -102,11 +104,11 @@ def launch_once(launch: Launch, cubin: bytes, kernel: str) -> Any:
     return out
 
 
-def compare_one(p: Program, folder: Path, expected: dict[str, Any]) -> str:
+def compare_one(p: Program, arch: str, folder: Path, expected: dict[str, Any]) -> str:
     """Return '' when the GPU computes what the simulator computed, and what the reference wants; else what is wrong."""
     cubin = (folder / expected["cubin"]).read_bytes()
     arrays: list[np.ndarray] = []
-    judge = p.body(np.random.default_rng(0))
+    judge = p.judge(arch)
     launch = next(judge)
     while True:
         out = launch_once(launch, cubin, launch.kernel or p.name)
@@ -131,7 +133,7 @@ def compare(folder: Path, start: int = 0) -> None:
         if i < start:
             continue
         try:
-            wrong = compare_one(replace(p), folder, expected[key(p)])
+            wrong = compare_one(p, arch, folder, expected[key(p)])
         except AssertionError as e:
             wrong = f"the reference disagrees: {str(e)[:200]}"
         except Exception as e:
@@ -144,6 +146,6 @@ def compare(folder: Path, start: int = 0) -> None:
 if __name__ == "__main__":
     folder = Path(sys.argv[2])
     if sys.argv[1] == "prepare":
-        prepare(folder)
+        prepare(folder, sys.argv[3:])
     else:
         compare(folder, int(sys.argv[3]) if len(sys.argv) > 3 else 0)

@@ -64,7 +64,8 @@ class Program:
     name: str
     archs: tuple[str, ...]
     """What stands behind the source in the file names, e.g. `sm_90a`."""
-    body: Callable[[np.random.Generator], Judge]
+    body: Callable[..., Judge]
+    """Of a generator of random numbers and, where `per_arch`, the architecture."""
     remarks: tuple[str, ...] = ()
     """Kinds of findings that the compiler's or its library's own code has; the page says why."""
     ordered: bool = True
@@ -73,6 +74,14 @@ class Program:
     """Its arrays hold what differs between machines (addresses), or it needs a launch that `on_gpu` does not do."""
     slow: bool = False
     """Takes more than about half a second: run by tests/slow alone, but for its first architecture."""
+
+    per_arch: bool = False
+    """Whether its launches differ from architecture to architecture, so that the body takes the architecture."""
+
+    def judge(self, arch: str) -> Judge:
+        """Its launches and what is asked of them, on fresh arrays."""
+        rng = np.random.default_rng(0)
+        return self.body(rng, arch) if self.per_arch else self.body(rng)
 
     def file(self, arch: str) -> str:
         """Name of the sample for an architecture."""
@@ -96,10 +105,10 @@ class Outcome:
 def run(program: Program, arch: str, order: Mapping[str, Any]) -> Outcome:
     """Run every launch of a program on the simulator; raise `AssertionError` where it is wrong or found faulty."""
     out = Outcome()
-    judge = program.body(np.random.default_rng(0))
+    judge = program.judge(arch)
     launch = next(judge)
     while True:
-        options = {"kernel": launch.kernel or program.name, "grid": launch.grid, "block": launch.block, **order}
+        options: dict[str, Any] = {"kernel": launch.kernel or program.name, "grid": launch.grid, "block": launch.block, **order}
         if launch.cluster:
             options["cluster"] = launch.cluster
         module = sample(program.file(arch))
@@ -125,7 +134,7 @@ class Collection:
     def __call__(self, name: str = "", *, archs: Sequence[str] | None = None, source: str = "", **options: Any) -> Any:
         """Register the judge that follows; its name is the kernel's, unless `name` says otherwise."""
 
-        def register(body: Callable[[np.random.Generator], Judge]) -> Callable[[np.random.Generator], Judge]:
+        def register(body: Callable[..., Judge]) -> Callable[..., Judge]:
             of = source or self.source
             self.programs.append(Program(self.compiler, of, name or body.__name__, tuple(archs or self.archs), body, **options))
             return body

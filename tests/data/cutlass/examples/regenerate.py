@@ -15,7 +15,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from capture import HERE, Capture
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "launches"))
+from capture import Capture  # noqa: E402
 
 PTX = HERE.parents[1] / "ptx" / "cutlass"
 HALF, BF16, E4M3, E5M2 = "cutlass::half_t", "cutlass::bfloat16_t", "cutlass::float_e4m3_t", "cutlass::float_e5m2_t"

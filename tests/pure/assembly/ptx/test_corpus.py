@@ -14,7 +14,8 @@ from warpsmith.base.source import Source
 
 
 def test_the_corpus_is_there() -> None:
-    assert {p.parent.name for p in FILES} == {"clang", "nvcc", "cutlass", "triton", "cute", "numba", "tinygrad", "warp"}
+    compilers = {"clang", "nvcc", "cutlass", "libraries", "triton", "cute", "numba", "tinygrad", "warp"}
+    assert {p.parent.name for p in FILES} == compilers
     assert len(FILES) > 90
 
 
