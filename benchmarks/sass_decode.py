@@ -172,7 +172,7 @@ def find_rows(library: Path) -> list[Row]:
 
 def main() -> int:
     """Measure, print, and return 1 when something is below its floor."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("arch", nargs="?", default="sm_90a")
     parser.add_argument("--words", type=Path)
     parser.add_argument("--limit", type=int, default=100_000, help="words drawn from --words")

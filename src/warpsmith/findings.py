@@ -191,7 +191,7 @@ _SIMULATOR = (
     Kind(
         "livelock",
         "error",
-        "The launch took more steps than max_steps allows.",
+        "The launch took more steps than max_steps allows, or was interrupted before it ended.",
         "Look at the loop that is named; raise max_steps if it is only long.",
     ),
 )

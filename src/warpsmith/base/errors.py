@@ -16,6 +16,7 @@ __all__ = [
     "CubinError",
     "DeclarationError",
     "InputError",
+    "InternalError",
     "KernelError",
     "LaunchError",
     "PtxError",
@@ -34,6 +35,10 @@ class WarpsmithError(Exception):
 
 class InputError(WarpsmithError):
     """The caller gave something unusable: a missing file, a wrong argument, an unknown kernel."""
+
+
+class InternalError(WarpsmithError):
+    """Warpsmith contradicts itself: no input can be the cause. The message says where the run stood; please report it."""
 
 
 class CapabilityError(WarpsmithError):

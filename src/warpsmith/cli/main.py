@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, final
 import click
 
 from warpsmith import __version__
-from warpsmith.base.errors import PtxError, SimulationError, WarpsmithError
+from warpsmith.base.errors import InternalError, PtxError, SimulationError, WarpsmithError
 from warpsmith.cli.load import users_line
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ FINDINGS, BAD_INPUT, INTERNAL, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
 
 _OF_A_STREAM = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, errno.EDQUOT)
 """Errors that come without a name when the standard output cannot take what is printed."""
+
+_REPORT = "  this is a fault of warpsmith: please report it with the command, its input and the output of `warpsmith doctor`"
 
 COMMANDS = {
     "demo": "a Hopper attention kernel on the CPU, then a broken barrier",
@@ -103,6 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PtxError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
+    except InternalError as error:
+        return _complain(f"internal error: {error}\n{_REPORT}", INTERNAL)
     except WarpsmithError as error:
         return _complain(f"error: {error}", BAD_INPUT)
     except BrokenPipeError:
@@ -137,6 +141,6 @@ def _internal(error: Exception) -> str:
     return (
         f"internal error: {type(error).__name__}: {error}\n"
         f"  at {os.path.basename(os.path.dirname(last.filename))}/{os.path.basename(last.filename)}:{last.lineno}\n"
-        "  this is a fault of warpsmith: please report it with the command, its input and the output of `warpsmith doctor`\n"
+        f"{_REPORT}\n"
         "  (WARPSMITH_TRACEBACK=1 shows where it happened)"
     )

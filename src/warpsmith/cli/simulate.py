@@ -164,7 +164,7 @@ def _print(result: SimulationResult, arrays: list[Named]) -> None:
     for seen in result.watched:
         print(replace(seen, place=near(seen.place)))
     if not result.completed:
-        why = "did not complete" if result.findings else "was interrupted"
+        why = "was interrupted" if result.interrupted else "did not complete"
         print(f"the launch {why}; what follows is as far as it came")
     for index, (name, array) in enumerate(arrays):
         print(f"array {index} {summary(name, array)}")

@@ -90,7 +90,9 @@ def _coverage(given: argparse.Namespace) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; return the exit status: 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m warpsmith.hardware", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m warpsmith.hardware", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     p = commands.add_parser("capture", help="run everything on this machine's GPU")
     p.add_argument("--out", type=Path, required=True)

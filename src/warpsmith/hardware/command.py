@@ -39,7 +39,9 @@ class CaptureCommand:
         run: Callable[[Path, Path], str],
         compare: Callable[[Path], str],
     ) -> None:
-        self.parser = argparse.ArgumentParser(prog=name, description=description)
+        self.parser = argparse.ArgumentParser(
+            prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
         self._commands: Any = self.parser.add_subparsers(dest="command", required=True)
         self._actions: dict[str, Callable[[argparse.Namespace], str]] = {}
         p = self.add("build", "compile for the GPU", lambda a: build(a.arch, a.cubins))

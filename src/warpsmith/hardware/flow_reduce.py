@@ -77,7 +77,9 @@ def _shown(p: FlowProgram, answer: str | Both) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return the exit status."""
-    parser = argparse.ArgumentParser(prog="flow_reduce", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="flow_reduce", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("numbers", type=int, nargs="+")
     parser.add_argument("--way", type=int, default=0, choices=(0, 1))
     parser.add_argument("--seconds", type=float, default=30)

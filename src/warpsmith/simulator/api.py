@@ -58,6 +58,8 @@ class SimulationResult:
     """Which processes ran it; where `jobs` were asked for and one did, why."""
     watched: list[Seen] = field(default_factory=list[Seen])
     """What the watch points saw."""
+    interrupted: bool = False
+    """Ctrl-C ended it: a finding says where each warp was."""
     comparison: Any = None
     """With `against_gpu`: a `warpsmith.hardware.against_gpu.Comparison`."""
 
@@ -132,6 +134,7 @@ def simulate(
     return SimulationResult(
         [array for array, _ in arguments.arrays], report.findings, report.counters, report.timeline, report.fidelity,
         report.completed, "".join(report.printed), variables.values(), processes, [seen for w in watch for seen in w.seen],
+        report.interrupted,
     )  # fmt: skip
 
 

@@ -132,6 +132,8 @@ class Endings:
                 stay = c.part(rest)
                 self.engine.park(stay, self.engine.cut(outcome, c.rect, stay.rect), e.operation)
                 return
+        if outcome.retry:
+            self.engine.standstill.note()
         self.engine.park(c, outcome, e.operation)
 
     # --- functions ------------------------------------------------------------------------------------------------

@@ -16,9 +16,10 @@ from warpsmith.simulator.check.watches import register_watch
 from warpsmith.simulator.cohort import Cohort, merge, narrow, next_trail, program_time
 from warpsmith.simulator.ending import Endings
 from warpsmith.simulator.ordering import reorder
-from warpsmith.simulator.outcome import Condition, Wait
+from warpsmith.simulator.outcome import Condition, Wait, Window
 from warpsmith.simulator.program import Sync
 from warpsmith.simulator.spin import SpinWatch
+from warpsmith.simulator.standstill import Standstill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +82,9 @@ class Engine:
         self.endings = Endings(self)
         self.watch = register_watch(machine)
         self.spins = SpinWatch(self)
+        self.standstill = Standstill(self)
+        self.running: Cohort | None = None
+        """The cohort of this turn, or of the last one."""
         machine.cancel = self.cancel
 
     # --- CTAs -----------------------------------------------------------------------------------------------------
@@ -184,7 +188,7 @@ class Engine:
             self.schedule.complete_some(m)
         if self.parked and m.memory_version != self.polled and self.schedule.polls(self.steps):
             self.poll()
-        cohort = self.schedule.pick(self.ready, self.blocks)
+        cohort = self.running = self.schedule.pick(self.ready, self.blocks)
         self.steps += 1
         try:
             self.execute(cohort)
@@ -330,6 +334,8 @@ class Engine:
 
     def hold(self, cohort: Cohort, start: int) -> None:
         """Keep a cohort before operation `start`, a collective, until more lanes of its warps come to the same point."""
+        if start == cohort.start:
+            self.standstill.note()
         cohort.start, cohort.key, cohort.released = start, None, False
         same = [*(c for c in self.held if c.point == cohort.point), cohort]
         joined = merge(same, warpgroups=True)
@@ -349,7 +355,7 @@ class Engine:
     @staticmethod
     def cut(wait: Wait, outer: Rectangle, inner: Rectangle) -> Wait:
         """Return a wait of a rectangle as that of a part of it."""
-        return Wait(_Window(wait.condition, outer, inner), None, wait.retry, wait.after)
+        return Wait(Window(wait.condition, outer, inner), None, wait.retry, wait.after)
 
     def move(self, cohort: Cohort, target: int) -> None:
         """Put a cohort before block `target` of the same function."""
@@ -368,31 +374,3 @@ class Engine:
         if self.machine.traffic is not None:
             self.machine.traffic.line(operation.place).waits += cohort.warps
         self.parked.append(Parked(cohort, wait, operation, self.machine.instructions_run))
-
-
-@final
-class _Window:
-    """The condition of a parked cohort of which a part has been let go."""
-
-    def __init__(self, inner: Condition, outer: tuple[int, int, int, int], rect: tuple[int, int, int, int]) -> None:
-        c, t = rect[0] - outer[0], rect[2] - outer[2]
-        self.shape = (outer[1] - outer[0], outer[3] - outer[2])
-        if isinstance(inner, _Window):  # a part of a part: look at the whole directly
-            c, t = c + (inner.window[0].start or 0), t + (inner.window[1].start or 0)
-            self.shape, inner = inner.shape, inner.inner
-        self.inner, self.timed = inner, inner.timed
-        self.window = (slice(c, c + rect[1] - rect[0]), slice(t, t + rect[3] - rect[2]))
-
-    def ready(self) -> Any:
-        """Cut the answer for the whole to the part."""
-        answer = self.inner.ready()
-        return answer if isinstance(answer, bool) else np.broadcast_to(answer, self.shape)[self.window]
-
-    def describe(self) -> str:
-        """Say what the whole says."""
-        return self.inner.describe()
-
-    def causes(self) -> Any:
-        """Explain a deadlock as the whole does."""
-        causes = getattr(self.inner, "causes", None)
-        return causes() if causes is not None else ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from warpsmith.simulator.adversarial import Adversarial
+from warpsmith.simulator.check.deadlock import report_interrupted
 from warpsmith.simulator.engine import Engine
 from warpsmith.simulator.launch_check import check_shared
 from warpsmith.simulator.lower import lower
@@ -70,6 +71,7 @@ class Report:
     timeline: Timeline
     completed: bool
     printed: list[str] = field(default_factory=list[str])
+    interrupted: bool = False
 
 
 @final
@@ -98,17 +100,20 @@ class Execution:
         m.load(self.program, rows_for(m, self.program, self.shared, self.stop - self.first), self.launch.parameters)
         schedule = _schedule(config, m.threads // 32)
         engine = Engine(m, schedule, progress, self.first, self.stop)
+        interrupted = False
         try:
             completed = engine.run()
-        except KeyboardInterrupt:
-            completed = False
+        except KeyboardInterrupt as stop:
+            completed, interrupted = False, type(stop) is KeyboardInterrupt  # the debugger ends launches on purpose
+            if interrupted:
+                report_interrupted(engine)
         m.counters.count_blocks(self.program, engine.runs, lines=config.lines)
         note_executed(m.fidelity, self.program, engine.runs, self.launch.model.arch)
         m.counters.blocks_run = engine.steps
         for p in engine.parked:  # a deadlock
             m.recorder.waited(p.cohort, p.operation, p.since)
         timeline = m.recorder.timeline(engine.steps, engine.ended_ctas, self.preparing, time.perf_counter() - started)
-        return Report(m.findings.list, m.counters, m.fidelity, timeline, completed, m.printed)
+        return Report(m.findings.list, m.counters, m.fidelity, timeline, completed, m.printed, interrupted)
 
 
 def _schedule(config: LaunchConfig, warps: int) -> Schedule:

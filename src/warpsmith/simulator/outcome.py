@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, final
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from warpsmith.simulator.lanes import Lanes
 
-__all__ = ["DONE", "Condition", "Done", "Outcome", "Until", "Wait"]
+__all__ = ["DONE", "Condition", "Done", "Outcome", "Until", "Wait", "Window"]
 
 
 class Condition(Protocol):
@@ -73,3 +74,31 @@ class Wait:
 
 Outcome = Done | Wait
 DONE = Done()
+
+
+@final
+class Window:
+    """The condition of a parked cohort of which a part has been let go."""
+
+    def __init__(self, inner: Condition, outer: tuple[int, int, int, int], rect: tuple[int, int, int, int]) -> None:
+        c, t = rect[0] - outer[0], rect[2] - outer[2]
+        self.shape = (outer[1] - outer[0], outer[3] - outer[2])
+        if isinstance(inner, Window):  # a part of a part: look at the whole directly
+            c, t = c + (inner.window[0].start or 0), t + (inner.window[1].start or 0)
+            self.shape, inner = inner.shape, inner.inner
+        self.inner, self.timed = inner, inner.timed
+        self.window = (slice(c, c + rect[1] - rect[0]), slice(t, t + rect[3] - rect[2]))
+
+    def ready(self) -> Any:
+        """Cut the answer for the whole to the part."""
+        answer = self.inner.ready()
+        return answer if isinstance(answer, bool) else np.broadcast_to(answer, self.shape)[self.window]
+
+    def describe(self) -> str:
+        """Say what the whole says."""
+        return self.inner.describe()
+
+    def causes(self) -> Any:
+        """Explain a deadlock as the whole does."""
+        causes = getattr(self.inner, "causes", None)
+        return causes() if causes is not None else ()

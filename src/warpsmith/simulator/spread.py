@@ -205,4 +205,5 @@ def _merged(parts: list[Part], memory: GlobalMemory, whole: Execution, complete:
     timeline = Timeline.joined([p.report.timeline for p in parts], whole.preparing)
     printed = [text for p in parts for text in p.report.printed]
     completed = complete and all(p.report.completed for p in parts)
-    return Report(list(findings.values())[:LIMIT], counters, fidelity, timeline, completed, printed)
+    interrupted = not complete or any(p.report.interrupted for p in parts)
+    return Report(list(findings.values())[:LIMIT], counters, fidelity, timeline, completed, printed, interrupted)

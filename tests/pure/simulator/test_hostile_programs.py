@@ -33,7 +33,7 @@ FAULTS = [
     ("alloca.u64 %d3, 0xffffffffff;", "`alloca.u64` needs more than the 1024 bytes of local memory of a thread", "allocate less, or declare the array in .local"),
     ("mov.u64 %d2, -16; alloca.u64 %d3, %d2;", "`alloca.u64` needs more than the 1024 bytes of local memory of a thread", "allocate less, or declare the array in .local"),
     ("L: bra L;", "4 warps wait and nothing in flight can release them", "follow the chain: the first barrier or value that nobody will signal any more needs an arrival, or a smaller count"),
-    ("L: add.u32 %r3, %r3, 1; bra L;", "the launch was ended after max_steps=500 blocks", "look at the loops named below; raise max_steps if the kernel only needs longer"),
+    ("L: add.u32 %r3, %r3, 1; bra L;", "the launch was ended after max_steps=500 blocks", "look at the loops named above; raise max_steps if the kernel only needs longer"),
 ]  # fmt: skip
 
 

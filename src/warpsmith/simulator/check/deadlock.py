@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 from warpsmith.base.findings import Related
 from warpsmith.simulator.check.held import collective
 from warpsmith.simulator.check.wait_graph import root_first, wait_graph
-from warpsmith.simulator.findings import threads_text
+from warpsmith.simulator.check.whereabouts import whereabouts, who
 
 if TYPE_CHECKING:
+    from warpsmith.base.findings import Severity
     from warpsmith.simulator.check.wait_graph import Node
-    from warpsmith.simulator.cohort import Cohort
     from warpsmith.simulator.engine import Engine
 
-__all__ = ["report_deadlock", "report_livelock"]
+__all__ = ["report_deadlock", "report_interrupted", "report_livelock"]
 
 
-def _who(engine: Engine, cohort: Cohort) -> str:
-    x = engine.machine.lanes(cohort.rect)
-    x.mask = cohort.mask
-    return threads_text(x, x.active())
+_SHOWN = 12
+"""Groups of warps that are listed."""
 
 
 def report_deadlock(engine: Engine) -> None:
@@ -32,14 +30,14 @@ def report_deadlock(engine: Engine) -> None:
         causes = getattr(node.parked.condition, "causes", None)
         for kind, text, threads, others, mend in causes() if causes is not None else ():
             m.findings.report(kind, text, node.parked.operation.place, threads, related=tuple(others), repair=mend)
-    for node in nodes[:12]:
+    for node in nodes[:_SHOWN]:
         related += _lines(engine, node)
-    if len(nodes) > 12:
-        related.append(Related(f"… and {len(nodes) - 12} more groups of warps"))
+    if len(nodes) > _SHOWN:
+        related.append(Related(f"… and {len(nodes) - _SHOWN} more groups of warps"))
     for c in engine.held[:4]:
         op = collective(engine, c)
         if op is not None:
-            related.append(Related(f"{_who(engine, c)} at `{op.text}` waits for the other lanes of the warp", op.place))
+            related.append(Related(f"{who(engine, c)} at `{op.text}` waits for the other lanes of the warp", op.place))
     for op in m.asynchronous.pending[:4]:
         related.append(Related(f"`{op.kind}` is in flight and cannot complete", op.place))
     warps = sum(node.parked.cohort.warps for node in nodes)
@@ -53,31 +51,41 @@ def report_deadlock(engine: Engine) -> None:
     )
     first = nodes[0].parked
     m.findings.report(
-        "deadlock", message, first.operation.place, _who(engine, first.cohort), related=tuple(related), repair=repair, stop=True
+        "deadlock", message, first.operation.place, who(engine, first.cohort), related=tuple(related), repair=repair, stop=True
     )
 
 
 def _lines(engine: Engine, node: Node) -> list[Related]:
     """Return who waits for what, and who should signal it."""
     p = node.parked
-    text = f"{_who(engine, p.cohort)} at `{p.operation.text}` waits for {p.condition.describe()}"
+    text = f"{who(engine, p.cohort)} at `{p.operation.text}` waits for {p.condition.describe()}"
     out = [Related(text, p.operation.place)]
     return out + [Related(f"  {line}", place) for line, place in node.lines]
 
 
 def report_livelock(engine: Engine) -> None:
     """Report that the launch has used up its `max_steps`."""
-    m = engine.machine
-    cohorts = [*engine.ready, *engine.held, *(p.cohort for p in engine.parked)]
-    related: list[Related] = []
-    place = None
-    for c in cohorts[:8]:
-        block = engine.blocks[c.block]
-        last = block.operations[-1] if block.operations else getattr(block.ending, "operation", None)
-        here = last.place if last is not None else getattr(block.ending, "place", None)
-        place = place or here
-        related.append(Related(f"{_who(engine, c)} is here", here))
-    who = _who(engine, cohorts[0]) if cohorts else ""
-    message = f"the launch was ended after max_steps={m.config.max_steps} blocks"
-    repair = "look at the loops named below; raise max_steps if the kernel only needs longer"
-    m.findings.report("livelock", message, place, who, related=tuple(related), repair=repair, stop=True)
+    message = f"the launch was ended after max_steps={engine.machine.config.max_steps} blocks"
+    repair = "look at the loops named above; raise max_steps if the kernel only needs longer"
+    _report_unfinished(engine, message, "error", repair)
+
+
+def report_interrupted(engine: Engine) -> None:
+    """Report where the threads stood when the launch was interrupted."""
+    message = f"the launch was interrupted after {engine.steps:,} blocks; its threads were here"
+    repair = (
+        "look at the loops named above, if it should have ended by now; max_steps ends a launch that does not end by itself"
+    )
+    _report_unfinished(engine, message, "note", repair)
+
+
+def _report_unfinished(engine: Engine, message: str, severity: Severity, repair: str) -> None:
+    stands = whereabouts(engine)
+    related = [Related(text, place) for text, place in stands[:_SHOWN]]
+    if len(stands) > _SHOWN:
+        related.append(Related(f"… and {len(stands) - _SHOWN} more groups of warps"))
+    first = next((c for c in (*engine.ready, *engine.held, *(p.cohort for p in engine.parked))), engine.running)
+    threads = who(engine, first) if first is not None else ""
+    place = stands[0][1] if stands else None
+    findings = engine.machine.findings
+    findings.report("livelock", message, place, threads, severity, tuple(related), repair, stop=True)
