@@ -23,12 +23,12 @@ __all__ = ["RegisterBudget"]
 
 @final
 class RegisterBudget:
-    """Registers per thread of each warp. The count at entry is what the launch would allot: the whole file over the CTA."""
+    """Registers per thread of each warp; the count at entry is what the launch allots."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         warps = machine.threads // 32
-        self.entry = min(machine.device.registers_per_multiprocessor // machine.threads // 8 * 8, 248)
+        self.entry = machine.config.registers_per_thread
         self.pool = self.entry * warps
         self.counts = np.full((machine.rows, warps), self.entry, np.int64)
         self.set = np.zeros((machine.rows, warps), np.bool_)

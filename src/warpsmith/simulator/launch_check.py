@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +91,26 @@ def launch_config(
     steps = None if max_steps is None else _whole(max_steps)
     if max_steps is not None and (steps is None or steps < 1):
         raise InputError(f"max_steps={max_steps!r}: give the number of blocks that may run, at least 1, or None for no limit")
-    return LaunchConfig(grid, block, shape, explicit, dynamic, bool(check), numerics, schedule, drawn, steps)
+    allotted = _registers(entry, model, block)
+    return LaunchConfig(
+        grid, block, shape, explicit, dynamic, bool(check), numerics, schedule, drawn, steps, registers_per_thread=allotted
+    )
+
+
+def _registers(entry: Function, model: DeviceModel, block: Dim) -> int:
+    """Registers per thread that a launch allots where the kernel changes them (`setmaxnreg`).
+
+    As ptxas counts: what `.maxnreg` says, else a multiprocessor's share by `.minnctapersm` and `.maxntid` or `.reqntid`. Without
+    either it leaves setmaxnreg out; then the whole file counts. Registers are allotted by 8 for a thread, warps by warpgroup.
+    """
+    if most := _directive(entry, "maxnreg"):
+        return min(-(-most[0] // 8) * 8, 256)
+    threads, ctas = block[0] * block[1] * block[2], 1
+    if least := _directive(entry, "minnctapersm"):
+        bound = _directive(entry, "reqntid") or _directive(entry, "maxntid")
+        threads, ctas = prod(bound) if bound else threads, max(least[0], 1)
+    warpgroups = -(-threads // 128)
+    return min(model.registers_per_multiprocessor // (128 * warpgroups * ctas) // 8 * 8, 256)
 
 
 def _check_block(entry: Function, model: DeviceModel, block: Dim) -> None:

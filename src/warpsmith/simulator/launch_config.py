@@ -29,6 +29,8 @@ class LaunchConfig:
     grid_serial: int = 1
     lines: bool = False
     """Count by source line, too."""
+    registers_per_thread: int = 256
+    """What `setmaxnreg` begins with."""
 
     @property
     def schedule_text(self) -> str:

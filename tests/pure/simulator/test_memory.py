@@ -183,11 +183,35 @@ GIVE: mov.u32 %r3, 7; st.volatile.global.u32 [%rd1], %r3; {{}} END: ret; }}"""
 
 
 @pytest.mark.parametrize(
+    ("directives", "threads", "allotted", "most"),
+    [
+        ("", 512, 128, 256),
+        (".maxnreg 255", 256, 256, 256),
+        (".maxnreg 100", 256, 104, 184),
+        (".maxntid 384 .minnctapersm 2", 384, 80, 192),
+        (".reqntid 640 .minnctapersm 2", 640, 48, 144),
+    ],
+)
+def test_setmaxnreg_begins_with_what_the_directives_allot(directives: str, threads: int, allotted: int, most: int):
+    """What ptxas 13.0 and 13.5 say they use, rounded up to 8; one warpgroup grows to the most that the others leave."""
+    text = f"""{HEAD.replace("sm_90", "sm_90a")}
+.visible .entry k() {directives} {{ {REGISTERS}
+mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 128; @%p1 bra GIVE;
+setmaxnreg.inc.sync.aligned.u32 COUNT; bra END;
+GIVE: setmaxnreg.dec.sync.aligned.u32 24; END: ret; }}"""
+    found = simulate(text.replace("COUNT", str(most)), grid=1, block=threads, args=[])
+    assert found.completed, str(found)
+    if most < 256:
+        found = simulate(text.replace("COUNT", str(most + 8)), grid=1, block=threads, args=[])
+        assert f"{most + 8} registers per thread: the CTA has {allotted * threads} and its warps hold" in str(found)
+
+
+@pytest.mark.parametrize(
     ("others", "severity", "message"),
     [
         ("40", None, ""),
         ("24", "portability", "was executed with different counts by the warps of a warpgroup: they have 40, 40, 40, 24"),
-        ("", "error", "was executed by some warps of a warpgroup only: they have 40, 40, 40, 248"),
+        ("", "error", "was executed by some warps of a warpgroup only: they have 40, 40, 40, 256"),
     ],
 )
 def test_warps_of_a_warpgroup_execute_the_same_setmaxnreg(others: str, severity: str | None, message: str):
