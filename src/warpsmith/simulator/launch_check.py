@@ -100,8 +100,8 @@ def launch_config(
 def _registers(entry: Function, model: DeviceModel, block: Dim) -> int:
     """Registers per thread that a launch allots where the kernel changes them (`setmaxnreg`).
 
-    As ptxas counts: what `.maxnreg` says, else a multiprocessor's share by `.minnctapersm` and `.maxntid` or `.reqntid`. Without
-    either it leaves setmaxnreg out; then the whole file counts. Registers are allotted by 8 for a thread, warps by warpgroup.
+    As ptxas counts: what `.maxnreg` says, else the share by `.minnctapersm` and `.maxntid` or `.reqntid`. Without either it
+    leaves setmaxnreg out; then the whole file counts. Registers are allotted by 8 for a thread, warps by warpgroup.
     """
     if most := _directive(entry, "maxnreg"):
         return min(-(-most[0] // 8) * 8, 256)

@@ -31,6 +31,7 @@ from warpsmith.simulator.check.sites import (
 from warpsmith.simulator.check.strong_writes import StrongWrites
 from warpsmith.simulator.check.swizzle_tags import SwizzleTags
 from warpsmith.simulator.check.transit import Transit
+from warpsmith.simulator.check.unused_loads import UnusedLoads
 from warpsmith.simulator.host_memory import fits
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class RaceWatch:
         self._bounds = np.zeros(machine.rows, np.uint64)
         self._bounds_at = -1
         self._agents: dict[Rectangle, NDArray[np.int64]] = {}
+        self.unused = UnusedLoads(self, program)
         self.transit = Transit(self)
         self.tags = SwizzleTags(self)
         machine.row_hooks.append(self._begin)
@@ -158,6 +160,7 @@ class RaceWatch:
         deep = (None,) * (cells.ndim - index.ndim)
         site = self.sites.of(x.op)
         lanes = x.active() if at.mask is None else np.broadcast_to(at.mask, x.shape)
+        self.unused.stored(x, lanes)
         chosen = np.broadcast_to(lanes[(..., *deep)], cells.shape)
         written, read = shadow.writes.take(cells, mode="clip"), shadow.reads_of(cells).take(cells, axis=0, mode="clip")
         if shadow is self.shared:
@@ -248,7 +251,8 @@ class RaceWatch:
             bad &= ~kept[where[axis], where[axis + 1]]
             if not bad.any():
                 return same
-        report(self, x, accesses, pairs, bad, operations)
+        if (bad := self.unused.keep(x, accesses, pairs, bad, operations, report)).any():
+            report(self, x, accesses, pairs, bad, operations)
         return same
 
     def _with_lanes(self, x: Lanes, accesses: Accesses, pairs: Pairs) -> Pairs:
