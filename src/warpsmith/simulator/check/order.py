@@ -14,6 +14,7 @@ import numpy as np
 from warpsmith.base.findings import Related
 from warpsmith.simulator.check.clocks import KNOWN, OBSERVED, Message
 from warpsmith.simulator.check.columns import ORDINAL
+from warpsmith.simulator.check.places import Places
 from warpsmith.simulator.check.sites import fences_memory
 from warpsmith.simulator.units import units_of
 
@@ -30,18 +31,6 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 __all__ = ["Order", "Telling"]
-
-
-class _Told(NamedTuple):
-    """What a location of memory tells: the message, and the scope (1 CTA, 2 cluster, 3 GPU) and row it was released at.
-
-    `reach` is the scope of the write itself, within which the write comes before a read of it, whatever has been released.
-    """
-
-    message: Message
-    scope: int
-    row: int
-    reach: int
 
 
 class Telling(NamedTuple):
@@ -65,23 +54,14 @@ class Order:
         self.cluster: dict[int, Message] = {}
         self.cluster_done: dict[int, Message] = {}
         """First row of a cluster -> what its barrier was told in the phase in progress, and in the last complete one."""
-        self.fences = np.zeros((rows, threads), np.int64)
-        """Time of each thread's last fence; 0 for none."""
-        self.fence_scope = np.zeros((rows, threads), np.int8)
-        self.places: dict[tuple[str, int], _Told] = {}
-        """(space, flat index) -> what the value there tells whoever reads it."""
-        self.observing = False
-        """Some thread has observed something that a fence may turn into knowledge."""
+        self.places = Places(self.clocks, cluster=machine.cluster_size, remembers=races.remembers)
         self._barriers = 0
         machine.row_hooks.append(self._begin)
 
     def _begin(self, row: int) -> None:
         self.waiting[row] = False
-        self.fences[row] = 0
         self.arrived = {k: v for k, v in self.arrived.items() if k[0] != row} if self.arrived else {}
-        if self.places:
-            start, stop = row * self.machine.shared.row, (row + 1) * self.machine.shared.row
-            self.places = {k: v for k, v in self.places.items() if k[0] != "shared" or not start <= k[1] < stop}
+        self.places.begin(row, row * self.machine.shared.row, (row + 1) * self.machine.shared.row)
 
     def _rows(self, x: Lanes, lanes: Mask) -> Any:
         """Yield (row, its threads `[threads]`) for the rows with lanes."""
@@ -215,8 +195,7 @@ class Order:
         """Return what a relaxed arrival of threads `[threads]` of a row tells: that it comes later, and what fences covered."""
         executed = self.clocks.in_execution(self.clocks.release(row, lanes))
         out = [] if executed is None else [executed]
-        fenced = lanes & (self.fences[row] > 0) & (self.fence_scope[row] >= scope)
-        return out + [self.clocks.snapshot(row, t, int(self.fences[row, t])) for t in np.flatnonzero(fenced).tolist()]
+        return [*out, *self.places.fenced(row, lanes, scope)]
 
     def _publish(self, x: Lanes) -> None:
         """Note `fence.mbarrier_init`: it orders what its threads have initialised, and nothing else (9.7.15.4).
@@ -264,17 +243,19 @@ class Order:
 
     def observe(self, x: Lanes, barrier: MBarrier, lanes: Mask, *, relaxed: bool, wide: bool) -> None:
         """Tell lanes that have waited for a phase what it tells; `wide`: at the scope of the cluster."""
-        told = barrier.tells
-        if told is None:
+        near = barrier.tells
+        if near is None:
             return
-        if wide:
-            told = told.joined(barrier.tells_far)
+        told = near.joined(barrier.tells_far) if wide else near
         if relaxed:
             if self.clocks.planes <= OBSERVED:
                 return
-            told, self.observing = self.clocks.observed(told), True
+            told, self.places.observing = self.clocks.observed(told), True
         for row, mine in self._rows(x, lanes):
             self.clocks.acquire(row, mine, told)
+            if relaxed:
+                far = {2: barrier.tells_far} if wide and barrier.tells_far is not None else {}
+                self.places.remember(row, mine, ("mbarrier", barrier.column), {1: near, **far})
 
     # --- fences and strong accesses -----------------------------------------------------------------------------------
 
@@ -292,51 +273,40 @@ class Order:
             return
         scope = 1 if "cta" in words else 2 if "cluster" in words else 3
         active = x.active()
-        for row, mine in self._rows(x, active) if self.observing else ():
-            self.clocks.fence(row, mine)
-        window = (slice(x.c0, x.c1), slice(x.t0, x.t1))
-        np.copyto(self.fences[window], self.clocks.now, where=active)
-        np.copyto(self.fence_scope[window], scope, where=active)
+        if "release" not in words:
+            for row, mine in self._rows(x, active) if self.places.observing else ():
+                self.places.acquire_fence(row, mine, scope)
+        if "acquire" not in words:
+            self.places.release_fence((slice(x.c0, x.c1), slice(x.t0, x.t1)), active, scope)
         self.clocks.now += 1
-
-    def _learn(self, row: int, lanes: Mask, told: _Told, site: Site) -> None:
-        """Acquire or observe what a location told, where the scopes of both sides include each other's thread."""
-        size = self.machine.cluster_size
-        need = 1 if row == told.row else 2 if row // size == told.row // size else 3
-        if min(site.strength, told.scope) >= need:
-            self.observing |= not site.acquires
-            self.clocks.acquire(row, lanes, told.message if site.acquires else self.clocks.observed(told.message))
-        elif min(site.strength, told.reach) >= need and (executed := self.clocks.in_execution(told.message)) is not None:
-            self.clocks.acquire(row, lanes, executed)
 
     def loaded(self, x: Lanes, space: Space, index: NDArray[np.int64], lanes: Mask, site: Site) -> None:
         """Note strong reads at flat indices `[…, C, T]`: they learn what the values tell, at once or at the next fence."""
-        if not self.places or site.operation.opcode in ("atom", "red"):
+        if not (self.places.told or (self.places.read and site.acquires)) or site.operation.opcode in ("atom", "red"):
             return
         if index.ndim > 2:
             for each in index:
                 self.loaded(x, space, each, lanes, site)
             return
         for at in np.unique(index[lanes]).tolist():
-            told = self.places.get((space.name, at))
-            if told is None:
+            key = (space.name, at)
+            told = self.places.told.get(key)
+            if told is None and not (self.places.read and site.acquires):
                 continue
             for row, mine in self._rows(x, lanes & (index == at)):
-                self._learn(row, mine, told, site)
+                self.places.learn(row, mine, key, told, site)
 
     def stored(self, x: Lanes, space: Space, index: NDArray[np.int64], lanes: Mask, site: Site) -> None:
         """Note strong writes: their values tell what the thread released, itself or by an earlier fence."""
-        window = (slice(x.c0, x.c1), slice(x.t0, x.t1))
-        everyone = site.releases or self.clocks.executed != KNOWN
-        telling = lanes if everyone else lanes & (self.fences[window] > 0)
+        telling = self.places.telling((slice(x.c0, x.c1), slice(x.t0, x.t1)), lanes, site)
         if site.operation.opcode in ("atom", "red"):
             self._exchanged(x, space, index, lanes, telling, site)
             return
-        if self.places:
+        if self.places.told:
             for at in np.unique(index[lanes]).tolist():
-                self.places.pop((space.name, at), None)
+                self.places.pop((space.name, at))
         for c, t in np.argwhere(telling).tolist():
-            self._tell_place((space.name, int(index[c, t])), x.c0 + c, x.t0 + t, site, None)
+            self.places.tell((space.name, int(index[c, t])), (x.c0 + c, x.t0 + t), site, None)
         if site.releases:
             self.clocks.now += 1
 
@@ -344,19 +314,20 @@ class Order:
         self, x: Lanes, space: Space, index: NDArray[np.int64], lanes: Mask, telling: Mask, site: Site
     ) -> None:  # fmt: skip
         """Note atomic operations, one lane after the other: each learns what is told before it, and adds to that."""
-        if not self.places and not telling.any():
+        places = self.places
+        if not (places.told or (places.read and site.acquires)) and not telling.any():
             return
         for c, t in np.argwhere(lanes).tolist():
-            key = (space.name, int(index[c, t]))
-            before = self.places.get(key)
-            if before is not None and not site.reduces:
+            key, thread = (space.name, int(index[c, t])), (x.c0 + c, x.t0 + t)
+            before = places.told.get(key)
+            if not site.reduces and (before is not None or places.read):
                 mine = np.zeros(self.machine.threads, np.bool_)
-                mine[x.t0 + t] = True
-                self._learn(x.c0 + c, mine, before, site)
-            if telling[c, t]:
-                self._tell_place(key, x.c0 + c, x.t0 + t, site, before)
-                if site.releases:
-                    self.clocks.now += 1
+                mine[thread[1]] = True
+                places.learn(thread[0], mine, key, before, site)
+            if before is not None or telling[c, t]:
+                places.tell(key, thread, site, before)
+            if telling[c, t] and site.releases:
+                self.clocks.now += 1
 
     def store_issued(self, x: Lanes, lanes: Mask, row: int, column: int, ordinal: int) -> Message:
         """Return what an asynchronous release store of one lane will tell: what its thread knows now, and itself (8.8)."""
@@ -366,18 +337,4 @@ class Order:
     def store_completed(self, space: Space, index: int, message: Message, row: int, *, reduces: bool) -> None:
         """An asynchronous release store (at the scope of the GPU) has completed: the place tells what its thread released."""
         key = (space.name, index)
-        before = self.places.get(key) if reduces else None
-        self.places[key] = _Told(message if before is None else message.joined(before.message), 3, row, 3)
-
-    def _tell_place(self, key: tuple[str, int], row: int, thread: int, site: Site, before: _Told | None) -> None:
-        if site.releases:
-            time, scope = self.clocks.now, site.strength
-        else:
-            time, scope = int(self.fences[row, thread]), int(self.fence_scope[row, thread])
-        message = self.clocks.snapshot(row, thread, time)
-        if time == 0:  # nothing released
-            message = self.clocks.in_execution(message) or Message({})
-        reach = site.strength
-        if before is not None:
-            message, scope, reach = message.joined(before.message), max(scope, before.scope), max(reach, before.reach)
-        self.places[key] = _Told(message, scope, row, reach)
+        self.places.put(key, row, message, self.places.told.get(key) if reduces else None)

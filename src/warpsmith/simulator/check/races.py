@@ -17,8 +17,9 @@ from warpsmith.simulator.check.columns import ORDINAL
 from warpsmith.simulator.check.entries import AGENT, AGENTS, STRENGTH, TIME, agents_of, entry, times_of
 from warpsmith.simulator.check.lane_reads import LaneReads
 from warpsmith.simulator.check.loads import Loads
+from warpsmith.simulator.check.observations import Observations
 from warpsmith.simulator.check.proxies import ProxyPlanes
-from warpsmith.simulator.check.race_report import Accesses, Pairs, equal_bytes, lanes_of, report, report_together
+from warpsmith.simulator.check.race_report import KINDS, Accesses, Pairs, equal_bytes, lanes_of, report, report_together
 from warpsmith.simulator.check.shadow import Shadow
 from warpsmith.simulator.check.sites import (
     Sites,
@@ -27,6 +28,7 @@ from warpsmith.simulator.check.sites import (
     is_strong_write,
     operations_of,
     orders_through_memory,
+    remembers_reads,
 )
 from warpsmith.simulator.check.strong_writes import StrongWrites
 from warpsmith.simulator.check.swizzle_tags import SwizzleTags
@@ -63,6 +65,8 @@ class RaceWatch:
         self.machine = machine
         self.columns = columns_of(machine.threads, program)
         self.proxies = proxies = ProxyPlanes(program, clusters=machine.cluster_size > 1)
+        self.remembers = remembers_reads(program)
+        """What a relaxed read has found must be kept for what may end its acquire pattern."""
         self.through_memory = orders_through_memory(program) or proxies.first > EXECUTED
         planes = max(proxies.count, 1 + self.through_memory)
         self.clocks = Clocks(machine.rows, machine.threads, self.columns.count, planes, proxies.first, proxies.behind)
@@ -85,7 +89,7 @@ class RaceWatch:
             lanes = LaneReads(machine.threads, self.columns.count, self._lanes_lost, strong=False)
             self.shared.twin = Shadow(machine.shared, self.shared.readers, cell, lanes)
             self.strong = StrongWrites(self, self.shared.twin)
-        self.loads = Loads(self)
+        self.loads, self.observations = Loads(self), Observations(self)
         cell = smallest_access(program, "global")
         self.global_: Shadow | None = None
         if fits(machine.global_.data.size // cell * 24):
@@ -122,6 +126,7 @@ class RaceWatch:
 
     def _begin(self, row: int) -> None:
         self.clocks.begin(row)
+        self.observations.begin(row * self.machine.shared.row, (row + 1) * self.machine.shared.row)
         if self.shared.used:
             start = row * self.machine.shared.row >> self.shared.shift
             stop = (row + 1) * self.machine.shared.row >> self.shared.shift
@@ -185,8 +190,17 @@ class RaceWatch:
         shadow.writes[where] = mine
         if site.strength == 0 and (shadow.writes[where] != mine).any():
             report_together(x, accesses, lanes, values)
-        if site.strength and self.through_memory and self.machine.order is not None:
-            self.machine.order.stored(x, at.space, index, lanes, site)
+        self._tell(x, at.space, index, n, lanes, site)
+
+    def _tell(self, x: Lanes, space: Space, index: NDArray[np.int64], n: int, lanes: Mask, site: Site) -> None:
+        """Note what stores tell; time moves on, so that who finds a strong one does so later."""
+        order = self.machine.order if self.through_memory else None
+        if site.strength:
+            if order is not None:
+                order.stored(x, space, index, lanes, site)
+            self.clocks.now += 1
+        elif order is not None and order.places.told:
+            order.places.overwritten(space, index, n, lanes)
 
     def store_as(self, x: Lanes, at: Located, n: int, lanes: Mask, entries: Entries) -> None:
         """Note n-byte stores of lanes that an operation in flight makes for them: `entries` `[C, T]` name it."""
@@ -236,7 +250,7 @@ class RaceWatch:
         pairs = Pairs(where, where[axis] + x.c0, where[axis + 1] + x.t0, entries[where])
         if suspicious.ndim > accesses.cells.ndim:
             pairs = self._with_lanes(x, accesses, pairs)
-        bad = self._unordered(pairs, accesses.site.strength)
+        bad = self._unordered(x, accesses, pairs)
         if accesses.verb == "overwrites" and bad.any():
             bad &= ~self._read_together(pairs)
         if not bad.any():
@@ -271,13 +285,25 @@ class RaceWatch:
             np.concatenate([pairs.threads, pairs.threads[more]]), np.concatenate([pairs.entries, reads[pair, slot]]),
         )  # fmt: skip
 
-    def _unordered(self, pairs: Pairs, strength: int) -> Mask:
+    def _unordered(self, x: Lanes, accesses: Accesses, pairs: Pairs) -> Mask:
         """Say which pairs are neither ordered nor morally strong."""
-        agents, times = agents_of(pairs.entries), times_of(pairs.entries)
+        agents, times, strength = agents_of(pairs.entries), times_of(pairs.entries), accesses.site.strength
         other_rows, columns = np.divmod(agents, self.columns.count)
-        plane = OBSERVED if strength else KNOWN
-        known = self.clocks.ordered(pairs.rows, pairs.threads, other_rows, columns, times, plane)
-        return ~known & ~self.morally_strong(pairs.rows, other_rows, pairs.entries, strength) if strength else ~known
+        known = self.clocks.ordered(pairs.rows, pairs.threads, other_rows, columns, times)
+        if strength and not known.all():
+            strong = self.morally_strong(pairs.rows, other_rows, pairs.entries, strength)
+            if accesses.verb == "reads" and accesses.site.operation.opcode == "ld" and (found := strong & ~known).any():
+                self.observations.note(accesses, pairs, found)
+            known |= strong | self.clocks.ordered(pairs.rows, pairs.threads, other_rows, columns, times, OBSERVED)
+        doubtful = ~known & self._strong_writes(pairs.entries, columns)
+        if doubtful.any() and not self.machine.findings.known(KINDS[accesses.shadow.space.name], x.place, "error"):
+            known |= self.observations.found(accesses, pairs, doubtful)
+        return ~known
+
+    def _strong_writes(self, entries: Entries, columns: NDArray[np.int64]) -> Mask:
+        """Say which entries are of strong writes, or of the reads of atomic operations, by threads."""
+        strong = (entries >> np.uint64(STRENGTH) & np.uint64(3)) > 0
+        return strong & (columns < self.columns.threads) & self.sites.writes[(entries & np.uint64(0xFFFF)).astype(np.int64)]
 
     def untold(self, entries: Entries, rows: NDArray[np.int64] | None) -> Mask:
         """Say which entries not all threads of a row know by its last barrier; `rows` None: those of the entries themselves."""
@@ -300,7 +326,7 @@ class RaceWatch:
         mine = (other_rows == pairs.rows) & (columns // 32 == pairs.threads // 32)
         return mine & self.sites.together[(pairs.entries & np.uint64(0xFFFF)).astype(np.int64)]
 
-    def morally_strong(self, rows: Any, other_rows: Any, entries: Entries, strength: int) -> Mask:
+    def morally_strong(self, rows: Any, other_rows: Any, entries: Entries, strength: int | NDArray[np.int64]) -> Mask:
         """Say which accesses at a strength and entries are both strong, at scopes that include each other."""
         theirs = (entries >> np.uint64(STRENGTH)).astype(np.int64) & 3
         size = self.machine.cluster_size

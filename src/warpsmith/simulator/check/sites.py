@@ -25,6 +25,7 @@ __all__ = [
     "operations_of",
     "orders_through_memory",
     "release_stores",
+    "remembers_reads",
 ]
 
 _SCOPES = {"cta": 1, "cluster": 2, "gpu": 3, "sys": 3, "gl": 3}
@@ -81,6 +82,16 @@ def orders_through_memory(program: Program) -> bool:
         if fences_memory(words):
             return True
         if words[0] in ("ld", "st", "atom", "red") and not _ORDERED.isdisjoint(words):
+            return True
+    return False
+
+
+def remembers_reads(program: Program) -> bool:
+    """Say whether something but a fence of all threads may end an acquire pattern that a relaxed read began (8.8)."""
+    for op in operations_of(program):
+        words = op.text.split(".")
+        narrow = fences_memory(words) and not {"cta", "cluster"}.isdisjoint(words)
+        if narrow or (words[0] in ("ld", "atom") and not {"acquire", "acq_rel"}.isdisjoint(words)):
             return True
     return False
 
@@ -149,6 +160,10 @@ class Sites:
         self._of: dict[int, Site] = {}
         self.together = np.zeros(SITES, np.bool_)
         """Sites at which the lanes of a warp read together: none of them goes on before all have (`ldmatrix`)."""
+        self.writes = np.zeros(SITES, np.bool_)
+        """Sites of instructions that write memory."""
+        self.finds = np.zeros(SITES, np.bool_)
+        """Sites of strong operations that tell their threads what they have read."""
 
     def of(self, operation: Operation) -> Site:
         """Return the site of an instruction; those past the last number share number 0."""
@@ -165,6 +180,8 @@ class Sites:
             if number:
                 self.list.append(found)
                 self.together[number] = operation.opcode in ("ldmatrix", "wmma")
+                self.writes[number] = operation.opcode in ("st", "atom", "red")
+                self.finds[number] = found.strength > 0 and operation.opcode in ("ld", "atom")
         return found
 
     def at(self, number: int) -> Site | None:
