@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.isa import match
+from warpsmith.assembly.ptx.miscompiled.narrowed import narrowed_argument, narrowed_float
 from warpsmith.assembly.ptx.tree import Immediate, Name, PairOperand, VectorOperand
 
 if TYPE_CHECKING:
@@ -330,6 +331,8 @@ PATTERNS: dict[str, Pattern] = {
     "half-pair-atomic": half_pair_atomic,
     "lop3-zero-test": lop3_zero_test,
     "madc-high": madc_high,
+    "narrowed-argument": narrowed_argument,
+    "narrowed-float": narrowed_float,
     "negated-s16": negated_s16,
     "returned-b128": returned_b128,
     "rzi-of-ftz": rzi_of_flushed,
