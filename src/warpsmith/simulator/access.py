@@ -74,7 +74,7 @@ def _flat(x: Lanes, space: Space, index: NDArray[np.int64], n: int, addresses: N
     safe = space.data.size - SAFE
     if mask is not None:
         index = np.where(mask, index, safe)
-    if int(np.bitwise_or.reduce(index, axis=None)) & space.reject[n]:
+    if _rejected(index, safe, space.reject[n], mask):
         mask = _bad(x, space, index, n, addresses, mask)
         index = np.where(mask, index, safe)
     return Located(space, index, mask)
@@ -90,14 +90,25 @@ def _rows(
         shown = address
     if mask is not None:
         address = np.where(mask, address, safe)
-    if int(np.bitwise_or.reduce(address, axis=None)) & space.reject[n]:
+    if _rejected(address, safe, space.reject[n], mask):
         mask = _bad(x, space, address, n, shown, mask)
         address = np.where(mask, address, safe)
     return Located(space, address + base, mask)
 
 
+def _rejected(index: NDArray[np.int64], safe: int, reject: int, mask: Any) -> bool:
+    """Say whether a lane of `mask` is misaligned, outside of the row, or in the bytes from `safe` on, where the others are."""
+    union = int(np.bitwise_or.reduce(index, axis=None))
+    if union & reject:
+        return True
+    if union < safe:  # no lane is beyond the bits of all of them
+        return False
+    idle = 0 if mask is None else (mask.size - np.count_nonzero(mask)) * (index.size // mask.size)
+    return np.count_nonzero(index >= safe) != idle
+
+
 def _bad(x: Lanes, space: Space, index: NDArray[Any], n: int, addresses: NDArray[Any], mask: Any) -> NDArray[np.bool_]:
-    outside = (index < 0) | (index >= space.row)
+    outside = (index < 0) | (index >= space.row - SAFE)
     misaligned = ~outside & ((index & (n - 1)) != 0)
     active = x.everyone() if mask is None else mask
     if (hit := outside & active).any():
@@ -179,9 +190,10 @@ def quick(x: Lanes, space: str | None, addresses: NDArray[np.int64], n: int) -> 
         where, base = m.local, x.local_base
     else:
         return None
+    safe = where.row - SAFE
     if x.mask is not None:
-        addresses = np.where(x.mask, addresses, where.row - SAFE)
-    if int(np.bitwise_or.reduce(addresses, axis=None)) & where.reject[n]:
+        addresses = np.where(x.mask, addresses, safe)
+    if _rejected(addresses, safe, where.reject[n], x.mask):
         return None
     return where, addresses if where is m.global_ else addresses + base
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
+from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ def _whole(value: Any) -> int | None:
 
 def _dim(what: str, value: Any) -> Dim:
     one = _whole(value)
-    numbers = [one] if one is not None else [_whole(v) for v in value] if isinstance(value, Iterable) else []
+    numbers = [one] if one is not None else [_whole(v) for v in islice(value, 4)] if isinstance(value, Iterable) else []
     values = [v for v in numbers if v is not None]
     if not 1 <= len(values) <= 3 or len(values) < len(numbers):
         raise InputError(f"{what}={value!r}: give one to three ints, e.g. {what}=(4, 2, 1)")

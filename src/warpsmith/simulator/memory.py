@@ -137,9 +137,10 @@ class GlobalMemory(Space):
         self.top = 256
         """First byte behind the allocations."""
 
-    def allocate(self, name: str, size: int, *, defined: bool = True) -> int:
-        """Return the byte index (address less `GLOBAL_BASE`) of a new piece of `size` zero bytes."""
-        start = self.top
+    def allocate(self, name: str, size: int, *, defined: bool = True, align: int = 256) -> int:
+        """Return the byte index (address less `GLOBAL_BASE`) of a new piece of `size` zero bytes; `align`: a power of two."""
+        align = max(align, 256)
+        start = (self.top + align - 1) // align * align
         self.top = (start + size + 256 + 255) // 256 * 256
         if self.top + SAFE > self.data.size:
             self._grow(max(2 * self.data.size, (self.top + 8191) // 4096 * 4096))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.tree import RegisterDeclaration, Scope, Variable
 from warpsmith.base.errors import InputError
-from warpsmith.simulator.layout import size_of
+from warpsmith.simulator.layout import Area, align_of, parameter_offsets, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,6 +21,8 @@ LOCAL_BYTES = 512 << 10
 """Most bytes of a module's constants, and of a thread's local variables (CUDA programming guide, compute capabilities)."""
 PARAMETER_BYTES = 32_764
 """Most bytes of a kernel's parameters (PTX ISA 5.1.6.1)."""
+ALIGNMENT = 1 << 20
+"""Most bytes that a variable is aligned to: memory in front of it is made, too."""
 NAMES = 1 << 18
 """Most registers of one function, and variables of one declaration."""
 
@@ -33,22 +35,27 @@ def check_sizes(module: Module) -> None:
     for v in (*outer, *variables):
         if (v.count or 0) > NAMES:
             raise InputError(f"{_at(v.span)}`{v.name}<{v.count}>`: at most {NAMES:,} variables; declare an array")
+        if align_of(v) > ALIGNMENT:
+            raise InputError(
+                f"{_at(v.span)}`{v.name}` is aligned to {align_of(v):,} bytes; the simulator takes {ALIGNMENT:,} at most"
+            )
     _limit("the module's constants", (v for v in (*outer, *variables) if v.space.startswith("const")), CONST_BYTES)
     for name, body in bodies:
         _limit(f"the local variables of `{name}`", (v for v in _variables(body) if v.space == "local"), LOCAL_BYTES)
         _limit_registers(name, body)
     for f in module.functions():
-        taken = sum(size_of(p) for p in f.parameters)
+        taken = max((at + size_of(p) for p, at in parameter_offsets(f)), default=0)
         if taken > PARAMETER_BYTES:
             raise InputError(f"{_at(f.span)}the parameters of `{f.name}` take {taken:,} bytes; {PARAMETER_BYTES:,} is the most")
 
 
 def _limit(what: str, variables: Iterable[Variable], most: int) -> None:
-    taken = 0
+    area = Area()
     for v in variables:
-        taken += size_of(v) * (1 if v.count is None else v.count)
-        if taken > most:
-            raise InputError(f"{_at(v.span)}{what} take {taken:,} bytes with `{v.name}`; {most:,} is the most")
+        each = -(-size_of(v) // align_of(v)) * align_of(v) if v.count is not None else size_of(v)
+        area.place(each * (1 if v.count is None else v.count), align_of(v))
+        if area.top > most:
+            raise InputError(f"{_at(v.span)}{what} take {area.top:,} bytes with `{v.name}`; {most:,} is the most")
 
 
 def _limit_registers(function: str, body: Iterable[object]) -> None:

@@ -79,7 +79,7 @@ class ModuleVariables:
         if v.space.startswith("global"):
             if v.linkage == "extern" and size == 0:
                 raise InputError(f"variable `{v.name}` is extern and of unknown size; define it in the module")
-            address = self.memory.allocate(f"variable `{v.name}`", size) + GLOBAL_BASE
+            address = self.memory.allocate(f"variable `{v.name}`", size, align=align_of(v)) + GLOBAL_BASE
             symbol = Symbol("global", address, element_of(v))
         elif v.space.startswith("const"):
             align = max(align_of(v), 1)

@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+_ADDRESSES = 1 << 62
+"""What a tensor map describes beyond this, from the start of global memory on, is nowhere."""
+_BEYOND = np.array([_ADDRESSES], np.int64)
 _WIDE = ("im2col::w", "im2col::w::128", "im2col_no_offs::w")
 """Modes that walk along W alone; without offsets wHalo and wOffset are 0."""
 
@@ -203,7 +206,7 @@ def _in_memory(x: Lanes, lane: Lane, f: TensorMapFields, rows: Rows) -> bool:
     found, distance = x.machine.global_.allocation_near(start)
     if found is not None and not distance and start + size <= found.start + found.size:
         return True
-    at, length = _rows_of(f, rows)
+    at, length = _rows_of(f, rows) if start + size < _ADDRESSES else (_BEYOND, size)
     if not at.size or length <= 0:
         if found is not None and not distance:
             return True

@@ -12,6 +12,7 @@ from warpsmith.base.ptx_types import TYPES
 
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.tree import Initializer, Parameter, RegisterDeclaration, Variable
+    from warpsmith.base.source import Span
 
 __all__ = ["declare_parameter", "declare_registers", "declare_variable"]
 
@@ -78,8 +79,7 @@ def _variable(v: Variable, scope: Scope, module: bool) -> list[Problem]:
         out.append(Problem(f"no variable has type .{v.type}", v.span, "it is the type of an instruction; declare its bits"))
     elif v.type in TYPES and v.vector * TYPES[v.type].bits > 128:
         out.append(Problem(f"`{v.name}` is a vector of {v.vector * TYPES[v.type].bits} bits; 128 is the most", v.span))
-    if v.align is not None and (v.align <= 0 or v.align & (v.align - 1)):
-        out.append(Problem(f"alignment {v.align} is not a power of two", v.span))
+    out += _alignment(v.align, v.span)
     if v.linkage == "common" and space != "global":
         out.append(Problem(f"`{v.name}`: only .global variables are .common", v.span))
     if module and space in ("local", "param"):
@@ -91,6 +91,13 @@ def _variable(v: Variable, scope: Scope, module: bool) -> list[Problem]:
     if v.initializer is not None:
         out += _initialised(v, scope, space)
     return out
+
+
+def _alignment(align: int | None, span: Span | None) -> list[Problem]:
+    if align is None or (0 < align < 1 << 32 and not align & (align - 1)):
+        return []
+    what = "is not a power of two" if align <= 0 or align & (align - 1) else "is no number of 32 bits"
+    return [Problem(f"alignment {align} {what}", span)]
 
 
 def _initialised(v: Variable, scope: Scope, space: str) -> list[Problem]:
@@ -153,6 +160,9 @@ def declare_parameter(parameter: Parameter, scope: Scope, *, entry: bool, result
         symbol = variable("result" if result else "parameter", parameter.type, space, parameter.vector, size)
         if parameter.type == "pred":
             problems.append(Problem("a predicate cannot be a .param", parameter.span))
+        problems += _alignment(parameter.align, parameter.span)
+        if parameter.pointer is not None:
+            problems += _alignment(parameter.pointer[1], parameter.span)
         if parameter.vector > 1:
             problems.append(Problem(f"`{parameter.name}`: a .param is no vector", parameter.span, "declare an array of bytes"))
     if not scope.declare(parameter.name, symbol):
