@@ -34,10 +34,10 @@ def test_against_float64(how, growth, numerics):
     assert error < 0.015
 
 
-@pytest.mark.parametrize("growth", [0.0, 6.0])
 @pytest.mark.parametrize(("schedule", "seed"), [*(("random", s) for s in range(50)), *(("adversarial", s) for s in range(20))])
-def test_schedules_of_two_items(schedule, seed, growth):
-    """Four key tiles, two work items on one cluster; with growing scores some warps rescale and others do not."""
+def test_schedules_of_two_items(schedule, seed):
+    """Four key tiles, two work items on one cluster; with growing scores (every other order) warps rescale."""
+    growth = 6.0 * (seed % 2)
     how = {"sequence": 512, "heads": 2, "multiprocessors": 2, "dim": 64}
     found, error = findings_and_error(how, growth, two_cta, schedule=schedule, seed=seed, numerics="fast")
     assert found == []

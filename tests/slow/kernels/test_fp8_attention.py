@@ -15,16 +15,17 @@ def config(sequence: int, causal: bool, columns: int, tiling: tuple[int, int, in
     return hopper_fp8.Config(2, sequence, dim, "e4m3", causal, **(shape | options))
 
 
-@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
-@pytest.mark.parametrize("tiling", TILINGS, ids=str)
-@pytest.mark.parametrize("sequence", [1, 64, 127, 128, 129, 512, 1000])
+def halved(lengths: list[int]) -> list[tuple[int, tuple[int, int, int], bool]]:
+    """Every length with every tiling, causal for every other pair of them."""
+    return [(n, t, (i + j) % 2 == 1) for i, n in enumerate(lengths) for j, t in enumerate(TILINGS)]
+
+
+@pytest.mark.parametrize(("sequence", "tiling", "causal"), halved([1, 64, 127, 128, 129, 512, 1000]))
 def test_rows(sequence, tiling, causal):
     agrees(config(sequence, causal, 0, tiling))
 
 
-@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
-@pytest.mark.parametrize("tiling", TILINGS, ids=str)
-@pytest.mark.parametrize("keys", [16, 64, 112, 128, 144, 512, 1008])
+@pytest.mark.parametrize(("keys", "tiling", "causal"), halved([16, 64, 112, 128, 144, 512, 1008]))
 def test_columns(keys, tiling, causal):
     agrees(config(keys, causal, 1, tiling))
 
@@ -41,7 +42,7 @@ def test_thresholds(threshold):
     agrees(config(400, True, 0, (64, 2, 128), threshold=threshold))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("columns", [0, 1])
 @pytest.mark.parametrize("tiling", TILINGS, ids=str)
 @pytest.mark.parametrize("schedule", ["random", "adversarial"])

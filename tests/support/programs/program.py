@@ -14,6 +14,7 @@ from warpsmith.simulator.arguments import Pointer
 
 Orders = Sequence[Mapping[str, Any]]
 QUICK: Orders = ({}, {"schedule": "random", "seed": 1})
+LONG: Orders = ({}, *({"schedule": "random", "seed": s} for s in range(1, 4)))
 MANY: Orders = ({}, *({"schedule": "random", "seed": s} for s in range(1, 8)))
 
 
@@ -73,7 +74,7 @@ class Program:
     machine: bool = False
     """Its arrays hold what differs between machines (addresses), or it needs a launch that `on_gpu` does not do."""
     slow: bool = False
-    """Takes more than about half a second: run by tests/slow alone, but for its first architecture."""
+    """Takes more than about half a second: run by tests/slow alone, but for its first architecture, and in fewer orders."""
 
     per_arch: bool = False
     """Whether its launches differ from architecture to architecture, so that the body takes the architecture."""
