@@ -14,7 +14,7 @@ from warpsmith.base.source import Source
 
 
 def test_the_corpus_is_there() -> None:
-    compilers = {"clang", "nvcc", "cutlass", "libraries", "triton", "cute", "numba", "tinygrad", "warp"}
+    compilers = {"clang", "nvcc", "cutlass", "libraries", "triton", "gluon", "cute", "numba", "tinygrad", "warp"}
     assert {p.parent.name for p in FILES} == compilers
     assert len(FILES) > 90
 
