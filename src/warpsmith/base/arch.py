@@ -20,6 +20,8 @@ __all__ = ["ARCHITECTURES", "Arch", "Requirement", "first_ptx_version", "parse_a
 
 # architecture -> first PTX version that accepts it as a target (PTX ISA 11.1.2, table of target architectures)
 _FIRST_PTX = {
+    "sm_20": (2, 0), "sm_21": (2, 0),
+    "sm_30": (3, 0), "sm_32": (4, 0), "sm_35": (3, 1), "sm_37": (4, 1),
     "sm_50": (4, 0), "sm_52": (4, 1), "sm_53": (4, 2),
     "sm_60": (5, 0), "sm_61": (5, 0), "sm_62": (5, 0),
     "sm_70": (6, 0), "sm_72": (6, 1), "sm_75": (6, 3),

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from warpsmith.assembly.ptx.tree import BranchTargets, CallArguments, Instruction, Name, Operand, VectorOperand
+from warpsmith.assembly.ptx.tree import BranchTargets, CallArguments, Instruction, Name, Operand
 from warpsmith.base.errors import InputError
 from warpsmith.base.ptx_types import TYPES
+from warpsmith.simulator.lower_move import moves
 from warpsmith.simulator.lower_operands import OperandLowering
 from warpsmith.simulator.meanings.registry import Built, Refused, build
 from warpsmith.simulator.meanings.scalar_video import BUILDERS as SCALAR_VIDEO
@@ -27,7 +28,6 @@ from warpsmith.simulator.program import (
     Reg,
     Return,
     Sync,
-    Vector,
 )
 from warpsmith.simulator.runtime import runtime_function
 from warpsmith.simulator.scope import Label, Register, Scope, Symbol, Targets
@@ -136,20 +136,9 @@ class InstructionLowering:
         return Operation(kind, fn, operands, written, None, s.mnemonic, self.function.place_of(s), opcode=opcode)
 
     def _mov(self, s: Instruction) -> list[Operation]:
-        m = select(s, self.operands.width)
-        word = m.get("type")
-        type_ = TYPES[word] if isinstance(word, str) else m.operands[0].type
-        dst, src = s.operands
-        pairs: list[tuple[Lowered, Lowered]]
-        if isinstance(dst, VectorOperand) or isinstance(src, VectorOperand):
-            pairs = self._vector_mov(dst, src, s)
-        else:
-            pairs = [(self.operands.value(dst, type_), self.operands.value(src, type_))]
-            if isinstance(pairs[0][0], Vector) and isinstance(pairs[0][1], Vector):
-                pairs = list(zip(pairs[0][0].items, pairs[0][1].items, strict=True))
         guard = self.guard(s)
         out: list[Operation] = []
-        for d, a in pairs:
+        for d, a in moves(s, self.operands, self._spare):
             if d is None:
                 continue
             op = self._operation("copy", _engine, s, (d, a), (True, False))
@@ -157,18 +146,9 @@ class InstructionLowering:
             out.append(op)
         return out
 
-    def _vector_mov(self, dst: Any, src: Any, s: Instruction) -> list[tuple[Lowered, Lowered]]:
-        vector, whole = (dst, src) if isinstance(dst, VectorOperand) else (src, dst)
-        if not isinstance(whole, Name) or self.operands.register(whole) is None:
-            raise refused(s, "a vector on both sides")
-        register = self.operands.reg(whole, None)
-        parts = self.operands.parts(register, len(vector.elements))
-        unsigned = {1: "b8", 2: "b16", 4: "b32", 8: "b64"}
-        out: list[tuple[Lowered, Lowered]] = []
-        for part, element in zip(parts, vector.elements, strict=True):
-            other = self.operands.value(element, TYPES[unsigned[np.dtype(part.dtype).itemsize]])
-            out.append((other, part) if vector is dst else (part, other))
-        return out
+    def _spare(self, type_name: str) -> Reg:
+        """Return a register that no name means."""
+        return self.operands.cached(self.function.areas.slots.take(type_name), TYPES[type_name], False)
 
     def _declared(self, s: Instruction) -> list[Operation] | Sync:
         video = s.opcode in SCALAR_VIDEO or s.opcode in SIMD_VIDEO

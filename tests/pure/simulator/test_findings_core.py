@@ -47,6 +47,16 @@ def test_a_null_pointer():
     ]
 
 
+@pytest.mark.parametrize("dynamic", [0, 256])
+def test_shared_memory_that_the_system_reserves(dynamic):
+    result, found = findings(kernel("mov.u64 %rd1, 0; st.shared.u32 [%rd1+4], %r1;", ""), block=32, dynamic_shared=dynamic)
+    message = "store of 4 bytes at shared address 0x4 lies in the first 1024 bytes, which the system reserves"
+    assert found == [("out-of-bounds", message, "cta (0,0,0) warp 0 lanes 0-31")]
+    assert result.findings[0].repair == (
+        "take the address of a .shared variable; memory of the launch begins at an .extern .shared one, not at 0"
+    )
+
+
 @pytest.mark.parametrize(
     ("body", "declarations", "where", "repair"),
     [

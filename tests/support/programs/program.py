@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ptx_corpus import sample
-from warpsmith.simulator import SimulationResult, simulate
+from warpsmith.assembly.ptx import Module
+from warpsmith.simulator import Device, SimulationResult, simulate
 from warpsmith.simulator.arguments import Pointer
 
 Orders = Sequence[Mapping[str, Any]]
@@ -22,7 +23,7 @@ def arrays_of(args: Sequence[Any]) -> list[np.ndarray]:
     """The arrays among arguments, in their order."""
     out: list[np.ndarray] = []
     for a in args:
-        if isinstance(a, tuple):
+        if isinstance(a, tuple | list):
             out += arrays_of(a)
         elif isinstance(a, np.ndarray):
             out.append(a)
@@ -38,6 +39,7 @@ class Launch:
     """One launch; what is None or 0 is the program's own."""
 
     args: list[Any]
+    """As in `simulate`; besides, a list is memory that holds the addresses of its arrays."""
     kernel: str | None = None
     grid: Any = 1
     block: Any = 32
@@ -59,7 +61,7 @@ class Program:
     """A kernel of one source, compiled for several architectures."""
 
     compiler: str
-    """Folder of tests/data/ptx: nvcc, triton, clang, cute, numba, tinygrad, warp"""
+    """Folder of tests/data/ptx: nvcc, nvrtc, triton, clang, cute, gcc, numba, tinygrad, warp"""
     source: str
     """Stem of the PTX files in front of the architecture."""
     name: str
@@ -113,7 +115,10 @@ def run(program: Program, arch: str, order: Mapping[str, Any]) -> Outcome:
         if launch.cluster:
             options["cluster"] = launch.cluster
         module = sample(program.file(arch))
-        result = simulate(module, args=launch.args, dynamic_shared=launch.shared, **options)
+        simulated: Callable[..., SimulationResult] = (
+            simulate_with_blocks if any(isinstance(a, list) for a in launch.args) else simulate
+        )
+        result = simulated(module, args=launch.args, dynamic_shared=launch.shared, **options)
         out.findings += result.findings
         worse = [f for f in result.findings if f.kind not in program.remarks]
         assert not worse, f"{program.file(arch)} {options}: {result}"
@@ -123,6 +128,18 @@ def run(program: Program, arch: str, order: Mapping[str, Any]) -> Outcome:
             launch = judge.send(result)
         except StopIteration:
             return out
+
+
+def simulate_with_blocks(module: Module, *, args: list[Any], **options: Any) -> SimulationResult:
+    """Simulate a launch with lists among its arguments, on a device that holds their arrays and the addresses of them."""
+    device = Device()
+    placed = [(a, device.array(a)) for a in arrays_of(args)]
+    addresses = {id(a): there.address for a, there in placed}
+    given = [device.array(np.array([addresses[id(m)] for m in a], np.uint64)) if isinstance(a, list) else a for a in args]
+    result = device.launch(module, args=given, **options)
+    for here, there in placed:
+        here[...] = there.numpy()
+    return result
 
 
 class Collection:

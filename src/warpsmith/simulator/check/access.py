@@ -57,6 +57,9 @@ class AccessCheck:
         if space.name == "global" and (variable := self._shared_variable(x, address)):
             where = f"lies in {variable}: an address of shared memory, not a generic one"
             repair = "write .shared, or make the address generic with cvta.shared.u64"
+        elif space.name == "shared" and distance and 0 <= near < x.machine.reserved_shared:
+            where = f"lies in the first {x.machine.reserved_shared} bytes, which the system reserves"
+            repair = "take the address of a .shared variable; memory of the launch begins at an .extern .shared one, not at 0"
         elif address == 0 or (space.name == "global" and 0 <= address < 4096):
             where = "is a null pointer" if address == 0 else "lies next to the null pointer"
             repair = "pass an address; that of a .local or .param variable becomes generic with cvta"
@@ -75,7 +78,7 @@ class AccessCheck:
         if rank is not None and distance == 0 and rank != own and reaches_own:
             where = f"is in CTA {rank} of the cluster; a .shared::cta access reaches its own CTA alone"
             repair = "write .shared::cluster where the address may be another CTA's"
-        if allocation is None and space.name == "shared":
+        elif allocation is None and space.name == "shared" and near >= x.machine.reserved_shared:
             repair = "declare shared memory, or give the launch its bytes: dynamic_shared=, on the command line --shared"
         x.finding("out-of-bounds", f"{what} {where}", lanes=lanes, repair=repair, stop=True)
 

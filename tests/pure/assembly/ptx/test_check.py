@@ -272,7 +272,7 @@ def test_modules(text: str) -> None:
 def test_unknown_target() -> None:
     text = said(".version 8.0\n.target sm_99\n")
     assert text.startswith(
-        "k.ptx:1:1: error: unknown target `sm_99`\n  .version 8.0\n  ^^^^^^^^^^^^\n  hint: known are sm_50, sm_52, "
+        "k.ptx:1:1: error: unknown target `sm_99`\n  .version 8.0\n  ^^^^^^^^^^^^\n  hint: known are sm_20, sm_21, "
     )
 
 

@@ -124,9 +124,10 @@ def type_fault(operand: Name, symbol: Symbol, slot: OperandSlot, at: Context) ->
             pass
         elif symbol.vector == 1:
             return f"`{{}}`: `{operand.name}` is not a vector register"
-        elif _MEMBERS.get(operand.member) is None:
-            return f"`{{}}`: a vector register has no element `{operand.member}`"
-    elif symbol.vector > 1 and slot.count is None and not _packs(slot, at):
+        elif _MEMBERS.get(operand.member, symbol.vector) >= symbol.vector:
+            count = f"with {symbol.vector} elements " if operand.member in _MEMBERS else ""
+            return f"`{{}}`: a vector register {count}has no element `{operand.member}`"
+    elif symbol.vector > 1 and slot.count is None and not _packs(slot, at, have.bits * symbol.vector):
         return "`{}` is a vector register, a scalar is wanted"
     want = slot.type
     if want is None:
@@ -151,5 +152,6 @@ def _plain(slot: OperandSlot, at: Context) -> bool:
     return at.mnemonic.startswith(_COUNTED) or slot.name in _PLACES.get(at.opcode, ())
 
 
-def _packs(slot: OperandSlot, at: Context) -> bool:
-    return at.opcode == "mov" and slot.type is not None and slot.type.kind == "bits"
+def _packs(slot: OperandSlot, at: Context, bits: int) -> bool:
+    """Say whether a vector register of so many bits may be packed or unpacked here (PTX ISA 9.7.10.4)."""
+    return at.opcode == "mov" and slot.type is not None and slot.type.kind == "bits" and slot.type.bits == bits

@@ -142,6 +142,8 @@ def _whole_vector_fault(operand: Operand, slot: OperandSlot, at: Context) -> str
         return f"`{{}}` should be a vector of {slot.count} elements in braces"
     if symbol is None:
         return "`{}` is not declared"
+    if symbol.kind == "special":
+        return f"`{{}}` is a special register, name its elements in braces: `{operand.name}.x`"
     if symbol.vector != slot.count or symbol.kind != "register":
         return f"`{{}}` has {symbol.vector} elements, {slot.count} are wanted"
     return coordinate_fault(operand, slot, at) if holds_coordinates(slot, at) else type_fault(operand, symbol, slot, at)

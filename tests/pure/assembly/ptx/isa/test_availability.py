@@ -8,7 +8,7 @@ from warpsmith.assembly.ptx.isa import match, rows
 from warpsmith.assembly.ptx.isa.availability import architectures, lowest, missing, version
 
 LOWEST = {
-    "bar.sync": ((4, 0), "sm_50"),
+    "bar.sync": ((2, 0), "sm_20"),
     "atom.global.add.f64": ((5, 0), "sm_60"),
     "atom.acq_rel.gpu.global.cas.b32": ((6, 0), "sm_70"),
     "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32": ((6, 5), "sm_75"),
@@ -69,7 +69,7 @@ def test_the_plain_architecture_does_not_have_what_its_suffix_has():
 
 def test_a_removed_form_lives_on_in_old_modules():
     (form,) = match("shfl.down.b32")
-    assert lowest(form) == ((4, 0), "sm_50")
+    assert lowest(form) == ((3, 0), "sm_30")
     assert lowest(form, ["sm_75", "sm_80"]) == ((6, 3), "sm_75")
     assert lowest(form, ["sm_80"]) is None
     assert list(missing(form, (9, 5), "sm_61")) == []
