@@ -48,6 +48,8 @@ class Registers:
         }
         self.undefined: dict[str, NDArray[np.bool_]] | None = None
         """Per bank: which registers hold undefined values; None until an undefined value has been read."""
+        self.loaded: dict[tuple[str, int], NDArray[np.uint8]] = {}
+        """By bank and slot: which bytes of a register, undefined since it was loaded, are; see `copied_bytes`."""
 
     def track(self) -> None:
         """Start to keep which registers are undefined."""

@@ -1,6 +1,6 @@
 /* Regions of OpenACC: what GCC's back end for PTX makes of them (no library is linked). */
 #include <stdint.h>
-struct point { double x, y; short tag[4]; };
+struct point { double x, y; short tag[3]; };
 #pragma acc routine seq
 static __attribute__((noinline)) struct point moved(struct point p, float by) { p.x += by; p.y -= by; p.tag[1] = (short)by; return p; }
 #pragma acc routine seq
@@ -21,7 +21,7 @@ void functions(int n, const int *restrict x, long *restrict out) {
 #pragma acc parallel loop gang vector copyin(x[:n]) copyout(out[:n * 6])
   for (int i = 0; i < n; i++) {
     int v = x[i];
-    struct point p = {v, i, {1, 2, 3, 4}};
+    struct point p = {v, i, {1, 2, 3}};
     p = moved(p, v % 10);
     char text[8];
     for (int k = 0; k < 8; k++) text[(k + i) & 7] = (char)(v + k * k);

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from warpsmith.simulator.access import Located, locate, quick, read, write
+from warpsmith.simulator.copied_bytes import keep, undefined_bytes
 from warpsmith.simulator.meanings.registry import machine
 from warpsmith.simulator.operands import VectorDest
 from warpsmith.simulator.registers import dtype_of
@@ -181,8 +182,11 @@ def _mark(x: Lanes, dest: Any, undefined: NDArray[np.bool_], width: int) -> None
     if (used := x.op.used_bytes) is not None:
         undefined = undefined & np.array([used >> k & 1 for k in range(undefined.shape[-1])], np.bool_)
     for i, d in enumerate(dest if isinstance(dest, list) else [dest]):
-        lanes: Any = undefined[..., width * i : width * (i + 1)].any(axis=-1)
+        flags = undefined[..., width * i : width * (i + 1)]
+        lanes: Any = flags.any(axis=-1)
         x.put_undefined(d, lanes)
+        if d is not None and 1 < width <= 8:
+            keep(x, d, flags)
 
 
 @machine("st")
@@ -203,6 +207,8 @@ def store(m: Match) -> Callable[..., None]:
     def st(x: Lanes, address: Any, data: Any, *_: Any) -> None:
         located = locate(x, space, address, total)
         undefined = x.undefined_items(index)
+        if undefined is not None and any(x.op.copied):
+            undefined = undefined_bytes(x, index, undefined, width)
         if parts > 1 and any(v is None for v in data):
             _in_pieces(x, located, data, width, undefined, label)
             return
