@@ -7,7 +7,9 @@ import time
 
 from warpsmith.base.errors import WarpsmithError
 
-__all__ = ["task"]
+__all__ = ["broken_opening", "opening", "task"]
+
+_OPENED: list[str] = []
 
 
 def task(what: str) -> tuple[str, int]:
@@ -20,4 +22,14 @@ def task(what: str) -> tuple[str, int]:
         raise WarpsmithError("illegal instruction")
     if what == "bug":
         raise ZeroDivisionError("a bug")
-    return what, os.getpid()
+    return _OPENED[0] if what == "pid" else what, os.getpid()
+
+
+def opening() -> None:
+    """Make `pid` answer that this ran."""
+    _OPENED.append("opened")
+
+
+def broken_opening() -> None:
+    """Fail."""
+    raise WarpsmithError("no GPU")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final
 from warpsmith.hardware import (
     differential_capture,
     family_capture,
+    flow_capture,
     machine_capture,
     program_capture,
     scalar_capture,
@@ -68,5 +69,9 @@ KINDS = (
     Kind(
         "differential", "random straight-line programs", differential_capture.build, differential_capture.run,
         differential_capture.differing, "differential.capture",
+    ),
+    Kind(
+        "flow", "random programs of many threads", flow_capture.build, flow_capture.run, flow_capture.differing,
+        "flow.capture",
     ),
 )  # fmt: skip

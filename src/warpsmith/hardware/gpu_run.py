@@ -29,10 +29,10 @@ class Prepared:
     arrays: list[tuple[Any, int]]
     """(host array, device address)"""
 
-    def run(self) -> None:
-        """Launch once, wait, and copy every array back in place."""
+    def run(self, wait: Callable[[], None] | None = None) -> None:
+        """Launch once, wait (with `wait`, which returns when the GPU is done), and copy every array back in place."""
         self.launch()
-        self.driver.synchronize()
+        (wait or self.driver.synchronize)()
         for array, address in self.arrays:
             data = self.driver.download(address, array.nbytes)
             array[...] = np.frombuffer(data, array.dtype).reshape(array.shape)

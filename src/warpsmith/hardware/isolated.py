@@ -16,13 +16,22 @@ from warpsmith.base.errors import WarpsmithError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Crowd", "each_isolated"]
+__all__ = ["Crowd", "NotStartedError", "each_isolated"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _START = 60.0
-"""Seconds in which a process must have started and imported what the task needs."""
+"""Seconds in which a process must have started, imported what the task needs, and opened what it opens."""
+_LEAVE = 2.0
+"""Seconds in which a process that was killed must have ended; one that hangs in the driver is left behind."""
+_STARTS = 2
+"""How often in a row a process of a crowd may fail to start."""
+
+
+@final
+class NotStartedError(WarpsmithError):
+    """No process could be started: it says nothing of the task."""
 
 
 def each_isolated(
@@ -67,27 +76,45 @@ def each_isolated(
 
 @final
 class Crowd:
-    """Processes that stay for further tasks, for as long as none fails in them."""
+    """Processes that stay for further tasks, for as long as none fails in them.
 
-    def __init__(self, action: Callable[[Any], Any], workers: int) -> None:
-        self._workers = [_Worker(action) for _ in range(workers)]
+    `opening` is what a fresh process does before it is given tasks, for which it has a minute; like `action` it must be
+    importable.
+    """
 
-    def each(self, tasks: Sequence[Any], patience: float) -> list[Any]:
-        """Return for each task what `each_isolated` does, in at most as many processes as there are workers."""
+    def __init__(self, action: Callable[[Any], Any], workers: int, opening: Callable[[], object] | None = None) -> None:
+        self._workers = [_Worker(action, opening) for _ in range(workers)]
+
+    def each(
+        self, tasks: Sequence[Any], patience: float, *,
+        tell: Callable[[int, Any], None] = lambda index, answer: None, more: Callable[[], bool] = lambda: True,
+    ) -> list[Any]:  # fmt: skip
+        """Return for each task what `each_isolated` does, in at most as many processes as there are workers.
+
+        `tell(index, answer)` is called as answers come, one at a time. No task is begun once `more()` is false; one that was
+        not begun, or for which no process could be started, has the answer None.
+        """
         answers: list[Any] = [None] * len(tasks)
         numbers = iter(range(len(tasks)))
         lock = threading.Lock()
 
         def follow(worker: _Worker) -> None:
-            while True:
+            failures = 0
+            while failures < _STARTS:
                 with lock:
-                    index = next(numbers, None)
+                    index = next(numbers, None) if more() else None
                 if index is None:
                     return
                 try:
                     answers[index] = worker.do(tasks[index], patience)
+                except NotStartedError:
+                    failures += 1
+                    continue
                 except Exception as error:
                     answers[index] = f"{type(error).__name__}: {error}"
+                failures = 0
+                with lock:
+                    tell(index, answers[index])
 
         threads = [threading.Thread(target=follow, args=(w,), daemon=True) for w in self._workers[: len(tasks)]]
         for thread in threads:
@@ -106,8 +133,8 @@ class Crowd:
 class _Worker:
     """A process, started when there is something to do."""
 
-    def __init__(self, action: Callable[[Any], Any]) -> None:
-        self.action = action
+    def __init__(self, action: Callable[[Any], Any], opening: Callable[[], object] | None = None) -> None:
+        self.action, self.opening = action, opening
         self.process: Any = None
         self.pipe: Any = None
 
@@ -120,7 +147,7 @@ class _Worker:
                 return f"it did not end within {patience:g} s"
             kind, answer = pipe.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError):
-            self.process.join()
+            self.process.join(_LEAVE)
             code = self.process.exitcode
             self.end()
             return f"its process died with {code}"
@@ -133,26 +160,36 @@ class _Worker:
     def _start(self) -> Any:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, self.action), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, self.action, self.opening), daemon=True)
         self.process.start()
         theirs.close()
         self.pipe = ours
-        if not ours.poll(_START):
-            raise WarpsmithError(f"a process did not start within {_START:g} s")
-        ours.recv()
+        try:
+            said = ours.recv()[1] if ours.poll(_START) else f"not within {_START:g} s"
+        except (EOFError, ConnectionResetError):
+            said = "it died"
+        if said is not None:
+            self.end()
+            raise NotStartedError(f"a process did not start: {said}")
         return ours
 
     def end(self) -> None:
         if self.process is not None:
             self.process.kill()
-            self.process.join(10)  # one that hangs in the driver is left behind
+            self.process.join(_LEAVE)
         if self.pipe is not None:
             self.pipe.close()
         self.process = self.pipe = None
 
 
-def _serve(pipe: Any, action: Callable[[Any], Any]) -> None:
-    pipe.send(("ready", None))
+def _serve(pipe: Any, action: Callable[[Any], Any], opening: Callable[[], object] | None) -> None:
+    said = None
+    try:
+        if opening is not None:
+            opening()
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+    pipe.send(("ready", said))
     while True:
         try:
             task = pipe.recv()

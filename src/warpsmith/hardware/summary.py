@@ -14,6 +14,7 @@ import numpy as np
 from warpsmith.hardware.differences import differing_forms
 from warpsmith.hardware.differential_capture import DifferentialCapture
 from warpsmith.hardware.family_capture import FamilyCapture
+from warpsmith.hardware.flow_store import FlowCapture
 from warpsmith.hardware.machine_capture import MachineCapture
 from warpsmith.hardware.random_programs import SLOTS, THREADS
 from warpsmith.hardware.scalar_store import BLOCK, Capture
@@ -133,16 +134,22 @@ def _differential(path: Path) -> Iterator[Line]:
     yield line
 
 
-_TWO_WORDS = ("mbarrier", "cp", "barrier", "wmma", "fence")
+def _flow(path: Path) -> Iterator[Line]:
+    capture = FlowCapture.read(path)
+    line = Line("random programs of many threads", capture.about)
+    line.forms, line.results = set(map(str, capture.numbers)), capture.about["words"]
+    yield line
+
+
 _READERS = {
     "scalar": _scalar, "families": _families, "machine": _machine, "tensor": _tensor, "differential": _differential,
-    "programs": lambda path: _arrays(path, "warp-level, atomic, carry programs"),
+    "flow": _flow, "programs": lambda path: _arrays(path, "warp-level, atomic, carry programs"),
 }  # fmt: skip
 
 
 def lines(folder: Path) -> Iterator[Line]:
     """Yield the lines of every capture in a folder."""
-    for name in ("scalar", "programs", "machine", "tensor", "families", "differential"):
+    for name in ("scalar", "programs", "machine", "tensor", "families", "differential", "flow"):
         for path in sorted(folder.glob(f"{name}*")):
             if path.suffix in (".capture", ".npz"):
                 differing = differing_forms(path)

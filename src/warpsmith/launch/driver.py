@@ -19,6 +19,8 @@ __all__ = ["Driver", "Function", "driver"]
 
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _NON_PORTABLE_CLUSTER = 14  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+_NOT_READY = 600  # CUDA_ERROR_NOT_READY
 _CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 
 
@@ -93,7 +95,9 @@ class Driver:
 
     def call(self, name: str, *arguments: object) -> None:
         """Call a driver function; raise `ToolError` with the driver's own name and text of the error."""
-        status = getattr(self._library, name)(*arguments)
+        self._check(name, getattr(self._library, name)(*arguments))
+
+    def _check(self, name: str, status: int) -> None:
         if status:
             label, text = c_char_p(), c_char_p()
             self._library.cuGetErrorName(status, byref(label))
@@ -164,6 +168,20 @@ class Driver:
     def synchronize(self) -> None:
         """Wait for the device; an asynchronous fault surfaces here."""
         self.call("cuCtxSynchronize")
+
+    def busy(self, stream: int = 0) -> bool:
+        """Say whether work of a stream has not ended, without waiting; an asynchronous fault surfaces here too."""
+        status: int = self._library.cuStreamQuery(c_void_p(stream))
+        if status == _NOT_READY:
+            return True
+        self._check("cuStreamQuery", status)
+        return False
+
+    def stream(self) -> int:
+        """Return a fresh stream that does not wait for stream 0, nor that for it."""
+        handle = c_void_p()
+        self.call("cuStreamCreate", byref(handle), c_uint(_NON_BLOCKING))
+        return handle.value or 0
 
     def time(self, action: object, *, repeat: int = 20, warm: int = 3, stream: int = 0) -> list[float]:
         """Return microseconds of each of `repeat` calls of `action`, by events."""

@@ -1,7 +1,5 @@
 """Random programs of many threads: the same every time, of many kinds, alike in every schedule, made smaller without harm."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -9,8 +7,9 @@ from warpsmith.assembly.ptx.parser import parse
 from warpsmith.base.errors import InputError
 from warpsmith.hardware import flow_capture as capture
 from warpsmith.hardware.flow.nodes import Group, printed, replaced, sized, walk
-from warpsmith.hardware.flow.program import SLOTS, arguments, generate
+from warpsmith.hardware.flow.program import arguments, generate
 from warpsmith.hardware.flow.shrink import shrunk, size
+from warpsmith.hardware.flow_store import FlowCapture, digest_of, digests
 from warpsmith.simulator import blockcode
 
 FEATURES = (
@@ -53,14 +52,14 @@ def test_every_way_to_run_a_program_gives_the_same(number):
 
 def test_one_call_for_several_registers_gives_the_same_as_one_for_each(monkeypatch):
     p = generate(27)
-    expected = capture.digests(capture.simulated(p))
+    expected = digests(capture.simulated(p))
     monkeypatch.setattr(blockcode, "GROUPED_LANES", 0)
     assert capture.differs(p, expected) == ""
 
 
 def test_what_differs_is_said():
     p = generate(1)
-    left = capture.digests(capture.simulated(p))
+    left = digests(capture.simulated(p))
     left[2] ^= 1
     assert capture.differs(p, left) == "program 1: cells"
     assert capture.differs(p, left, max_steps=3).startswith("program 1, {'max_steps': 3}: ")
@@ -97,10 +96,10 @@ def test_a_program_is_made_as_small_as_what_is_asked_of_it():
 
 
 def made(tmp_path, numbers):
-    left = np.stack([capture.digests(capture.simulated(generate(n))) for n in numbers])
-    crc = np.array([capture.digest_of(generate(n).text("sm_90a")) for n in numbers], np.uint32)
+    left = np.stack([digests(capture.simulated(generate(n))) for n in numbers])
+    crc = np.array([digest_of(generate(n).text("sm_90a")) for n in numbers], np.uint32)
     path = tmp_path / "flow.capture"
-    capture.FlowCapture({"arch": "sm_90a"}, list(numbers), crc, left).write(path)
+    FlowCapture({"arch": "sm_90a"}, list(numbers), crc, left, np.zeros(len(crc), np.uint8)).write(path)
     return path, crc, left
 
 
@@ -109,7 +108,8 @@ def test_a_capture_comes_back_and_shows_what_differs(tmp_path):
     assert capture.compare(path) == "2 programs, 0 differ"
     left[1, 1] ^= 1
     crc[0] ^= 1
-    capture.FlowCapture({"arch": "sm_90a"}, [1, 19], crc, left).write(path)
+    FlowCapture({"arch": "sm_90a"}, [1, 19], crc, left, np.array([0, 2], np.uint8)).write(path)
+    assert FlowCapture.read(path).optimised.tolist() == [0, 2]
     assert capture.compare(path).splitlines() == [
         "2 programs, 2 differ",
         "program 1: the generator makes another text of it now; take the capture anew",
@@ -121,42 +121,9 @@ def test_a_file_that_is_none_is_refused(tmp_path):
     path = tmp_path / "x"
     path.write_text("no")
     with pytest.raises(InputError, match=r"^.*x is not a capture of random programs of many threads: File is not a zip file$"):
-        capture.FlowCapture.read(path)
+        FlowCapture.read(path)
 
 
 def test_a_program_is_printed_whole(capsys):
     assert capture.main(["show", "3"]) == 0
     assert capsys.readouterr().out.strip() == generate(3).text("sm_90a").strip()
-
-
-def test_what_a_run_reports(tmp_path, monkeypatch):
-    """On hardware that is right without optimisation only, and that faults on one program."""
-    monkeypatch.setattr(capture, "driver", lambda: SimpleNamespace(name="GPU", version="1.0"))
-    right = {n: capture.digests(capture.simulated(generate(n))) for n in (1, 19)}
-    answers = [right[1] ^ np.uint32(1), right[1], "a fault", right[19]]
-    monkeypatch.setattr(capture, "each_isolated", lambda *_, **__: answers)
-    monkeypatch.setattr(capture, "compile_ptx", lambda *_, **__: SimpleNamespace(cubin=b""))
-    monkeypatch.setattr(capture, "generate", lambda n: generate((1, 19)[n]))
-    monkeypatch.setattr(capture, "pool", FakePool)
-    assert capture.build("sm_90a", tmp_path, 0, 2) == "2 programs"
-    report = capture.run(tmp_path, tmp_path / "out").splitlines()
-    assert report == [
-        "2 programs, compiled in two ways, 2 differ in any",
-        "program 0, default: first store, second store, cells, counters and bulk copies",
-        "program 1, default: a fault",
-    ]
-    assert (capture.FlowCapture.read(tmp_path / "out" / "flow.capture").left == np.stack(list(right.values()))).all()
-    assert SLOTS == 16
-
-
-class FakePool:
-    """A pool in this very process."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-
-    def imap(self, action, tasks, chunksize=1):
-        return map(action, tasks)

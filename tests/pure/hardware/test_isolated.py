@@ -9,8 +9,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "support"))  # a fresh interpreter takes it from here
 
-from isolated_tasks import task
-from warpsmith.hardware.isolated import each_isolated
+from isolated_tasks import broken_opening, opening, task
+from warpsmith.hardware.isolated import Crowd, each_isolated
 
 
 def test_what_fails_is_an_answer_and_the_next_task_has_a_fresh_process() -> None:
@@ -39,3 +39,24 @@ def test_answers_come_in_the_order_of_the_tasks() -> None:
 def test_a_bug_is_raised() -> None:
     with pytest.raises(ZeroDivisionError, match=r"^a bug$"):
         each_isolated(task, ["a", "bug", "b"], workers=1, patience=30)
+
+
+def test_a_crowd_stays_and_tells_what_comes() -> None:
+    told: list[tuple[int, object]] = []
+    crowd = Crowd(task, 1, opening)
+    try:
+        answers = crowd.each(["a", "die", "b"], 20, tell=lambda k, answer: told.append((k, answer)))
+        assert told == list(enumerate(answers))
+        assert [answers[0][0], answers[1], answers[2][0]] == ["a", "its process died with 9", "b"]
+        assert crowd.each(["pid"], 20) == [("opened", answers[2][1])]
+        assert crowd.each(["bug", "c"], 20, more=lambda: len(told) < 4, tell=lambda k, answer: told.append((k, answer))) == [
+            "ZeroDivisionError: a bug",
+            None,
+        ]
+    finally:
+        crowd.end()
+
+
+def test_a_crowd_that_cannot_start_answers_nothing() -> None:
+    crowd = Crowd(task, 1, broken_opening)
+    assert crowd.each(["a", "b", "c"], 20) == [None, None, None]
