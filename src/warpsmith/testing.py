@@ -45,6 +45,8 @@ def assert_clean(
     the fair run. Raise `AssertionError` with the findings, those of the smallest failing run first, `InputError` for a kind
     that does not exist or has no reason.
     """
+    if not callable(getattr(kernel, "simulate", None)):
+        raise InputError(f"assert_clean({kernel!r:.60}): give a @kernel object")
     if not isinstance(schedules, int) or schedules < 0:
         raise InputError(f"schedules={schedules!r}: give how many schedules besides the fair one to try")
     fair: list[SimulationResult] = []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from warpsmith.assembly.ptx.tree import Function, Parameter
     from warpsmith.simulator.memory import GlobalMemory
 
-__all__ = ["Arguments", "DeviceArray", "Pointer", "as_numpy", "pack_value", "ptr"]
+__all__ = ["Arguments", "DeviceArray", "Pointer", "as_elements", "as_numpy", "pack_value", "ptr"]
 
 _NATIVE = 'array.astype(array.dtype.newbyteorder("="))'
 _FLOATS: dict[str, Any] = {"f16": np.float16, "bf16": bfloat16, "f32": np.float32, "f64": np.float64}
@@ -64,7 +64,7 @@ class DeviceArray:
 
     def set(self, value: Any) -> None:
         """Copy an array of the same shape to the memory."""
-        data = np.ascontiguousarray(value, self.dtype)
+        data = as_elements(value, self.dtype, f"device array of shape {self.shape}")
         if data.shape != self.shape:
             raise InputError(f"device array of shape {self.shape}: an array of shape {data.shape} was given")
         self.memory.data[self.start : self.start + self.nbytes] = data.reshape(-1).view(np.uint8)
@@ -90,9 +90,22 @@ def as_numpy(value: Any, what: str) -> Any:
         if hasattr(value, "detach"):
             value = value.detach()
         return np.from_dlpack(value)
-    except (AttributeError, TypeError, ValueError, RuntimeError, BufferError) as e:
+    except Exception as e:  # an object's own methods were called: they may raise anything
         kind = type(value).__name__
         raise InputError(f"{what}: {kind} is no numpy array and no CPU tensor that can be viewed as one ({e})") from None
+
+
+def as_elements(value: Any, dtype: Any, what: str) -> Any:
+    """Return a contiguous array of `dtype` (None: its own) with the elements of `value`; `InputError` for what no GPU holds."""
+    try:
+        data = np.ascontiguousarray(value, dtype)
+    except (TypeError, ValueError, OverflowError) as e:
+        raise InputError(f"{what}: {type(value).__name__} cannot be made an array of {dtype}: {e}") from None
+    if data.dtype.hasobject:
+        raise InputError(f"{what}: an array of Python objects cannot be passed; convert it to a numeric dtype")
+    if not data.dtype.isnative:
+        raise InputError(f"{what}: the array has the byte order of another machine ({data.dtype.str}); pass {_NATIVE}")
+    return data
 
 
 @final
@@ -103,6 +116,8 @@ class Arguments:
         self, entry: Function, args: Sequence[Any], memory: GlobalMemory, base: int = GLOBAL_BASE, undefined: Sequence[Any] = ()
     ) -> None:
         """`base` is the address of the arena's first byte; `undefined` arrays hold nothing until the kernel writes them."""
+        if not isinstance(undefined, list | tuple):
+            raise InputError(f"undefined={undefined!r:.60}: give a list of arrays that are among args")
         self._undefined = {id(a) for a in undefined}
         self.entry, self.memory, self.base = entry, memory, base
         self.arrays: list[tuple[Any, int]] = []
@@ -200,6 +215,8 @@ class Arguments:
 
     def _place(self, array: Any, name: str, what: str) -> int:
         """Copy an array to global memory (once) and return its address."""
+        if isinstance(array, np.ma.MaskedArray):
+            raise InputError(f"{what}: a masked array has no place for its mask; pass array.filled(value), or array.data")
         if array.dtype.hasobject:
             raise InputError(f"{what}: an array of Python objects cannot be passed; convert it to a numeric dtype")
         if not array.dtype.isnative:

@@ -42,12 +42,16 @@ class Debugger:
     def __init__(self, module: Any, *arrays: Any, cta: int | Sequence[int] = 0, warp: int = 0, **options: Any) -> None:
         if options.get("jobs", 1) != 1 or options.get("executor") is not None:
             raise InputError("a debugger runs in one process: leave out jobs= and executor=")
+        if isinstance(warp, bool) or not isinstance(warp, int) or warp < 0:
+            raise InputError(f"debugger: warp={warp!r:.60}: give the number of a warp in its CTA, from 0")
         self.warp = warp
         self.result: SimulationResult | None = None
         """Of the launch, once it has ended."""
         self._stop: Stop | None = None
         self._error: BaseException | None = None
         self._ending = False
+        self._met = False
+        """The warp has come to an instruction."""
         self._stopped, self._go = threading.Semaphore(0), threading.Semaphore(0)
         watch = Watch(on=(cta, None, None), do=self._reached, every=True, by_warp=True)
         options["watch"] = [*options.get("watch", ()), watch]
@@ -119,6 +123,9 @@ class Debugger:
     def _run(self, run: Callable[[], SimulationResult]) -> None:
         try:
             self.result = run()
+            if self.result.completed and not self._met:
+                why = "the launch has none, or the kernel does nothing"
+                self._error = InputError(f"debugger: warp {self.warp} came to no instruction: {why}")
         except BaseException as error:
             self._error = error
         self._stop = None
@@ -127,6 +134,7 @@ class Debugger:
     def _reached(self, stop: Stop) -> None:
         if stop.warp != self.warp:
             return
+        self._met = True
         if self._ending:
             raise _Ended
         self._stop = stop

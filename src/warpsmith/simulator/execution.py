@@ -16,7 +16,7 @@ from warpsmith.simulator.memory import SHARED_START
 from warpsmith.simulator.provenance import note_executed
 from warpsmith.simulator.residency import rows_for
 from warpsmith.simulator.schedule import Fair, Random
-from warpsmith.simulator.watch import Watch, insert
+from warpsmith.simulator.watch import Watch, check_reach, insert
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,6 +88,7 @@ class Execution:
         entry = next(f for f in launch.tree.functions() if f.name == launch.kernel and f.body is not None)
         self.program: Program = lower(launch.tree, entry, self.machine, launch.symbols)
         if watch:
+            check_reach(watch, launch.config)
             insert(self.program, watch)
         self.shared = self.program.dynamic_start - SHARED_START + launch.config.dynamic_shared
         check_shared(entry, launch.model, self.shared, launch.config.dynamic_shared)

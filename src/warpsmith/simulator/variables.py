@@ -9,6 +9,7 @@ import numpy as np
 from warpsmith.assembly.ptx.tree import Immediate, Initializer, Variable
 from warpsmith.base.errors import InputError
 from warpsmith.base.ptx_types import TYPES
+from warpsmith.simulator.arguments import as_elements
 from warpsmith.simulator.constants import constant_bits
 from warpsmith.simulator.layout import align_of, each_variable, element_of, size_of
 from warpsmith.simulator.memory import CONST_WINDOW, GLOBAL_BASE, Allocation, GlobalMemory, Space
@@ -57,7 +58,7 @@ class ModuleVariables:
 
     def write(self, name: str, value: Any) -> None:
         """Set a global variable from an array of its size in bytes."""
-        data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        data = as_elements(value, None, f"global variable `{name}`").reshape(-1).view(np.uint8)
         held = self.read(name)
         if data.size != held.size:
             raise InputError(f"global variable `{name}` has {held.size} bytes; {data.size} were given")

@@ -6,9 +6,11 @@ cost nothing.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -24,9 +26,10 @@ from warpsmith.simulator.shared_address import place_of, rank_of
 if TYPE_CHECKING:
     from warpsmith.base.source import Place
     from warpsmith.simulator.lanes import Lanes
+    from warpsmith.simulator.launch_config import LaunchConfig
     from warpsmith.simulator.scope import Register
 
-__all__ = ["Seen", "Stop", "Watch", "insert"]
+__all__ = ["Seen", "Stop", "Watch", "check_reach", "insert"]
 
 _MEMORY = re.compile(r"(global|shared|local|const)\[(0x[0-9a-fA-F]+|\d+|%?\w+)\]:(\w+?)(?:x(\d+))?")
 _SMALL = ("f16", "bf16", "e4m3", "e5m2")
@@ -171,6 +174,17 @@ class Watch:
     def __post_init__(self) -> None:
         if not isinstance(self.on, tuple) or len(self.on) != 3:
             raise InputError(f"watch: on={self.on!r}: give (cta, thread, line); None stands for every one")
+        cta, thread, line = self.on
+        index = [cta] if isinstance(cta, int) else list(cta) if isinstance(cta, list | tuple) and len(cta) == 3 else [None]
+        numbers = [*([] if cta is None else index), *([] if thread is None else [thread])]
+        if any(not isinstance(n, int) or n < 0 for n in numbers) or not isinstance(line, int | str | None):
+            how = "a CTA is a number or (x, y, z), a thread a number, a line a number or FILE:NUMBER"
+            raise InputError(f"watch: on={self.on!r}: {how}")
+        if not isinstance(self.show, list | tuple) or not all(isinstance(name, str) for name in self.show):
+            raise InputError(f'watch: show={self.show!r:.60}: give a list of names, e.g. show=["%r1"]')
+        for name, called in (("when", self.when), ("do", self.do)):
+            if called is not None and not callable(called):
+                raise InputError(f"watch: {name}={called!r:.60}: give a function of a Stop")
 
     def wants(self, operation: Operation) -> bool:
         """Say whether an instruction is of the line."""
@@ -245,8 +259,19 @@ def insert(program: Program, watches: Sequence[Watch]) -> None:
             before = op
         block.operations = out
     for i, watch in enumerate(watches):
-        if i not in used:
+        if i not in used and watch.on[2] is not None:
             raise InputError(f"watch: no instruction of the kernel is at line {watch.on[2]}{_near(program, watch.on[2])}")
+
+
+def check_reach(watches: Sequence[Watch], config: LaunchConfig) -> None:
+    """Raise `InputError` for a watch point of a CTA or a thread that the launch has not."""
+    (x, y, z), threads = config.grid, prod(config.block)
+    for cta, thread, _ in (w.on for w in watches):
+        if thread is not None and thread >= threads:
+            raise InputError(f"watch: thread {thread}: a CTA of this launch has {threads}, numbered from 0")
+        outside = cta >= x * y * z if isinstance(cta, int) else cta is not None and any(map(operator.ge, cta, config.grid))
+        if outside:
+            raise InputError(f"watch: CTA {cta}: the grid is {config.grid}, and its CTAs are numbered from 0")
 
 
 def _near(program: Program, line: int | str | None) -> str:

@@ -79,9 +79,20 @@ def test_numbers_become_the_type_of_the_parameter(type_, dtype):
     assert out.view(dtype)[0] == dtype(1.2345)
 
 
+class Raising:
+    """What says it is a tensor and raises what it likes."""
+
+    def __dlpack__(self, **options):
+        raise LookupError("nothing to see")
+
+    __dlpack_device__ = __dlpack__
+
+
 ARRAYS = [
     (lambda: np.zeros(4, ">f4"), "kernel `k`, argument 0 (`p`): the array has the byte order of another machine (>f4); pass array.astype(array.dtype.newbyteorder(\"=\"))"),
     (lambda: memoryview(np.zeros(8, np.int32)), "kernel `k`, argument 0 (`p`): 32 bytes given for a parameter of 8"),
+    (lambda: np.ma.masked_array(np.zeros(4), mask=[1, 0, 0, 0]), "kernel `k`, argument 0 (`p`): a masked array has no place for its mask; pass array.filled(value), or array.data"),
+    (lambda: Raising(), "kernel `k`, argument 0 (`p`): Raising is no numpy array and no CPU tensor that can be viewed as one (nothing to see)"),
     (lambda: ptr(np.zeros(4), 1.5), "ptr: offset=1.5: give the offset as an int, in elements"),
     (lambda: ptr(np.zeros(4), 2**62), f"ptr: offset={2**62}: no array has so many elements"),
 ]  # fmt: skip

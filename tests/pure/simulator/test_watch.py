@@ -155,3 +155,55 @@ def test_one_watch_point_needs_no_list_and_other_things_are_refused() -> None:
 
 def launch_with(watch: Any) -> Any:
     return simulate(TEXT, grid=2, block=64, args=[np.zeros(64, np.uint32)], watch=watch)
+
+
+NUMBERS = "a CTA is a number or (x, y, z), a thread a number, a line a number or FILE:NUMBER"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"on": (-1, 0, 12)}, f"watch: on=(-1, 0, 12): {NUMBERS}"),
+        ({"on": ("a", 0, 12)}, f"watch: on=('a', 0, 12): {NUMBERS}"),
+        ({"on": ((0, 0), 0, 12)}, f"watch: on=((0, 0), 0, 12): {NUMBERS}"),
+        ({"on": (0, 0.5, 12)}, f"watch: on=(0, 0.5, 12): {NUMBERS}"),
+        ({"on": (0, 0, 1.5)}, f"watch: on=(0, 0, 1.5): {NUMBERS}"),
+        ({"on": (0, 0, 12), "show": "%r1"}, "watch: show='%r1': give a list of names, e.g. show=[\"%r1\"]"),
+        ({"on": (0, 0, 12), "when": 5}, "watch: when=5: give a function of a Stop"),
+        ({"on": (0, 0, 12), "do": 5}, "watch: do=5: give a function of a Stop"),
+    ],
+)
+def test_watch_points_that_are_none(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Watch(**options)
+    assert str(caught.value) == message
+
+
+ENDING = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n .reg .b32 %r1; mov.u32 %r1, 1; ret;\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("on", "message"),
+    [
+        ((0, 64, 6), "watch: thread 64: a CTA of this launch has 64, numbered from 0"),
+        ((4, 0, 6), "watch: CTA 4: the grid is (2, 2, 1), and its CTAs are numbered from 0"),
+        (((1, 2, 0), 0, 6), "watch: CTA (1, 2, 0): the grid is (2, 2, 1), and its CTAs are numbered from 0"),
+    ],
+)
+def test_watch_points_outside_of_the_launch(on: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        simulate(ENDING, grid=(2, 2), block=64, watch=[Watch(on=on)])
+    assert str(caught.value) == message
+
+
+def test_a_debugger_of_no_warp() -> None:
+    with pytest.raises(InputError) as caught:
+        Debugger(ENDING, grid=1, block=64, warp=-1)
+    assert str(caught.value) == "debugger: warp=-1: give the number of a warp in its CTA, from 0"
+    empty = ENDING.replace(" .reg .b32 %r1; mov.u32 %r1, 1;", "")
+    with pytest.raises(InputError) as caught, Debugger(empty, grid=1, block=64) as run:
+        run.step()
+    assert str(caught.value) == "debugger: warp 0 came to no instruction: the launch has none, or the kernel does nothing"
+    with pytest.raises(InputError) as caught, Debugger(ENDING, grid=1, block=64, warp=2) as run:
+        run.step()
+    assert str(caught.value) == "debugger: warp 2 came to no instruction: the launch has none, or the kernel does nothing"
