@@ -23,10 +23,11 @@ def assemble(text: str, folder: Path, name: str) -> dict[str, bytes]:
     (here / "k.ptx").write_text(text, "utf-8")  # registers that ptxas allocates depend on the name of the file
     arch = re.search(r"^\.target\s+(sm_\w+)", text, re.MULTILINE)
     assert arch
+    named = arch[1] if int(re.findall(r"\d+", arch[1])[0]) >= 75 else "sm_75"  # ptxas compiles for no older ones
     compile_only = ["-c"] if ".extern .func" in text.replace("vprintf", "") else []
     tool = find_tool("ptxas")
     assert tool
-    command = [str(tool.path), "-arch", arch[1], *compile_only, "k.ptx", "-o", "k.cubin"]
+    command = [str(tool.path), "-arch", named, *compile_only, "k.ptx", "-o", "k.cubin"]
     done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return sections((here / "k.cubin").read_bytes())
