@@ -1,4 +1,4 @@
-"""Replay of a quarter of the random programs of many threads that ran on an H200; `replay` runs all of them."""
+"""Replay of a fifth of the random programs of many threads that ran on an H200; `replay` runs all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warpsmith.hardware.flow_store import FlowCapture
 FILE = Path(__file__).parents[1] / "captured" / "data" / "flow-sm_90a.capture"
 CAPTURE = FlowCapture.read(FILE)
 DISAGREE = {int(n) for n in differing_forms(FILE) or ()}
-SHARE = 4
+SHARE = 5
 GROUP = 250
 
 
