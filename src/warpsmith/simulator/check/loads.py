@@ -140,7 +140,7 @@ class Loads:
             entries = (entries.astype(np.int64) + self._numbers(site, operations)[:, None, None]).astype(np.uint64)
         entries = entries[(..., *deep)]
         if shadow.lanes is None:
-            note_last_two(shadow, cells, entries, races.columns.count)
+            note_last_two(shadow, cells, entries, races.columns.count, ctas=x.c1 - x.c0)
             return
         at, mask = races.places_of(x, shadow, a.at, cells), None if x.mask is None else x.mask[(..., *deep)]
         if not group and shadow.lanes.note(shadow.reads_of(cells).reshape(-1), at, entries, mask, self._bound(x, a)):

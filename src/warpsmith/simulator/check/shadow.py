@@ -129,8 +129,8 @@ class Shadow:
         return None if self.lanes is None else self.lanes.of_cells(self._of(cells), cells, self.readers)
 
 
-def note_last_two(shadow: Shadow, cells: NDArray[np.int64], entries: Any, columns: int) -> None:
-    """Keep the last read of each cell, and the last one before it by another CTA."""
+def note_last_two(shadow: Shadow, cells: NDArray[np.int64], entries: Any, columns: int, *, ctas: int) -> None:
+    """Keep the last read of each cell, and the last one before it by another CTA; the reads are those of so many CTAs."""
     flat, at = shadow.reads.reshape(-1), 2 * cells
     last = flat.take(at, mode="clip")
     entries = np.broadcast_to(entries, cells.shape)
@@ -138,3 +138,9 @@ def note_last_two(shadow: Shadow, cells: NDArray[np.int64], entries: Any, column
     if other.any():
         flat[at[other] + 1] = last[other]
     flat[at] = entries
+    if ctas == 1:
+        return
+    kept = flat.take(at, mode="clip")
+    if (lost := kept != entries).any():  # of several readers of a cell one is the last
+        lost &= agents_of(kept) // columns != agents_of(entries) // columns
+        flat[at[lost] + 1] = entries[lost]
