@@ -10,6 +10,10 @@ from warpsmith.assembly.ptx import Module, parse
 
 DATA = Path(__file__).parents[1] / "data" / "ptx"
 FILES = sorted(p for p in DATA.glob("*/*.ptx*"))
+LARGE = [p for p in FILES if p.parent.name == "libraries" and (".sm_80." not in p.name or p.stat().st_size > 40_000)]
+"""Files with dozens of kernels of libraries: what must hold of every file is tested of these by tests/slow alone."""
+
+QUICK = [p for p in FILES if p not in LARGE]
 
 
 def text_of(path: Path) -> str:

@@ -23,12 +23,12 @@ sys.path.insert(0, str(HERE.parent / "launches"))
 from capture import Capture  # noqa: E402
 
 PTX = HERE.parent / "ptx" / "libraries"
+ARCHS = ("80", "90a")
 
 
 class Library(NamedTuple):
-    """Kernels of one source file here: for what they are compiled, and problems: numbers of its function `build`."""
+    """Kernels of one source file here, and problems: numbers of its function `build`."""
 
-    archs: tuple[str, ...]
     arrays: str
     problems: dict[str, tuple[int, ...]]
     includes: tuple[str, ...] = ()
@@ -58,23 +58,23 @@ constexpr bool CAUSAL = {int(causal)}, DROPOUT = {int(drop)};
 {"#define BACKWARD" if backward else ""}
 """
     arrays = "q k v o sums state" + (" do dq dk dv dq_sums do_o" if backward else "")
-    return Library(("80",), arrays, {"": problem}, FLASH, "flash_attention", config, ("--use_fast_math",))
+    return Library(arrays, {"": problem}, FLASH, "flash_attention", config, ("--use_fast_math",))
 
 
 FORWARD, BACKWARD = "Flash_fwd_kernel_traits<HEAD, {}, Element>", "Flash_bwd_kernel_traits<HEAD, {}, Element>"
 CUB = "x y counts work more values"
 LIBRARIES: dict[str, Library] = {
-    "cub_sort": Library(("80",), "keys sorted values placed work", {"": (9000,)}),
+    "cub_sort": Library("keys sorted values placed work", {"": (9000,)}),
     "cub_selection": Library(
-        ("80",), CUB, {"_select": (0, 6000, 0), "_partition": (1, 6000, 0), "_histogram": (2, 2000, 0), "_runs": (3, 6000, 0)},
+        CUB, {"_select": (0, 6000, 0), "_partition": (1, 6000, 0), "_histogram": (2, 2000, 0), "_runs": (3, 6000, 0)},
         source="cub_devices", flags=("-DPART=0",),
     ),
     "cub_by_key": Library(
-        ("80",), CUB, {"_segments": (4, 5000, 12), "_merge": (5, 3000, 0), "_reduce": (6, 6000, 0), "_scan": (7, 4000, 0)},
+        CUB, {"_segments": (4, 5000, 12), "_merge": (5, 3000, 0), "_reduce": (6, 6000, 0), "_scan": (7, 4000, 0)},
         source="cub_devices", flags=("-DPART=1",),
     ),
     "cub_more_sorts": Library(
-        ("80",), CUB, {"_doubles": (8, 3000, 0), "_segments": (9, 3000, 30)}, source="cub_devices", flags=("-DPART=2",)
+        CUB, {"_doubles": (8, 3000, 0), "_segments": (9, 3000, 30)}, source="cub_devices", flags=("-DPART=2",)
     ),
     "flash_attention_2": flash("half_t", 64, FORWARD.format("128, 128, 4, false, false"), 1, 4, 2, 200, 300, causal=True),
     "flash_attention_2_dropout": flash(
@@ -84,11 +84,11 @@ LIBRARIES: dict[str, Library] = {
         "half_t", 64, BACKWARD.format("64, 128, 8, 2, 4, 4, true, false"), 1, 2, 2, 200, 150, causal=False, backward=True
     ),
     "causal_conv1d": Library(
-        ("80",), "x weights biases out sequences", {"": (0, 2, 3, 1404), "_channels_last": (1, 1, 96, 150)},
+        "x weights biases out sequences", {"": (0, 2, 3, 1404), "_channels_last": (1, 1, 96, 150)},
         (CONVOLUTION,), cut=(f"{CONVOLUTION}/causal_conv1d_fwd.cu", "\ntemplate void "),
     ),
     "selective_scan": Library(
-        ("80",), "a b c d u delta biases out states z gated", {"": (2, 3, 1100, 4, 1)}, (f"{MAMBA}/selective_scan",),
+        "a b c d u delta biases out states z gated", {"": (2, 3, 1100, 4, 1)}, (f"{MAMBA}/selective_scan",),
         flags=("-DWEIGHT=float",),
     ),
 }  # fmt: skip
@@ -133,9 +133,7 @@ def main(arguments: list[str]) -> None:
     """Write the files of some libraries, or of all."""
     sources, builds, names = Path(arguments[0]).resolve(), Path(arguments[1]), arguments[2:] or list(LIBRARIES)
     assert "release 13.0," in subprocess.run(["nvcc", "--version"], check=True, capture_output=True, text=True).stdout
-    names = [
-        f"{n}.{a}" for given in names for n, _, one in (given.partition("."),) for a in ((one,) if one else LIBRARIES[n].archs)
-    ]
+    names = [f"{n}.{a}" for given in names for n, _, one in (given.partition("."),) for a in ((one,) if one else ARCHS)]
     if len(names) > 1:  # a process takes down one library: the next would call the first one's stand-in
         for name in names:
             subprocess.run([sys.executable, __file__, *arguments[:2], name], check=True)

@@ -27,8 +27,11 @@ def _taken_down(file: Path) -> dict[str, Any]:
     return json.loads(file.read_text())
 
 
-def launches(folder: str, name: str, arrays: Arrays) -> Iterator[Launch]:
-    """Yield the launches of `name` in a folder of tests/data one after the other; fill and copy what the host does between."""
+def launches(folder: str, name: str, arrays: Arrays, *, unlike: str = "") -> Iterator[Launch]:
+    """Yield the launches of `name` in a folder of tests/data one after the other; fill and copy what the host does between.
+
+    The contents of the array `unlike` are not compared between runs.
+    """
     plain = {key: a.reshape(-1).view(_PLAIN[a.itemsize]) for key, a in arrays.items()}
     for how in _taken_down(DATA.parent / folder / "launches.json")[name]:
         if "zero" in how:
@@ -39,7 +42,8 @@ def launches(folder: str, name: str, arrays: Arrays) -> Iterator[Launch]:
         else:
             args = [tuple(_piece(piece, plain) for piece in param) for param in how["params"]]
             cluster = tuple(how["cluster"]) if how["cluster"] != [1, 1, 1] else None
-            yield Launch(args, how["kernel"], tuple(how["grid"]), tuple(how["block"]), cluster, how["shared"])
+            shape = tuple(how["grid"]), tuple(how["block"]), cluster, how["shared"]
+            yield Launch(args, how["kernel"], *shape, unlike=(id(plain[unlike]),) if unlike else ())
 
 
 def _piece(piece: list[Any], arrays: Arrays) -> Any:

@@ -10,13 +10,13 @@ import numpy as np
 from programs.captured import Arrays, launches
 from programs.program import Collection, Judge
 
-_collection = Collection("libraries", "", ("sm_80",))
+_collection = Collection("libraries", "", ("sm_80", "sm_90a"))
 program = partial(_collection, per_arch=True, slow=True)
 PROGRAMS = _collection.programs
 
 
-def _run(name: str, arch: str, arrays: Arrays) -> Judge:
-    yield from launches("libraries", f"{name}.{arch}", arrays)
+def _run(name: str, arch: str, arrays: Arrays, *, unlike: str = "") -> Judge:
+    yield from launches("libraries", f"{name}.{arch}", arrays, unlike=unlike)
 
 
 @program("cub_sort", source="cub_sort")
@@ -31,10 +31,12 @@ def cub_sort(rng: np.random.Generator, arch: str) -> Judge:
     assert (sorted_ == keys[placed]).all()
 
 
-def _devices(part: str, arch: str, x: np.ndarray, y: np.ndarray, counts: np.ndarray, **more: np.ndarray) -> Judge:
+def _devices(
+    part: str, arch: str, x: np.ndarray, y: np.ndarray, counts: np.ndarray, *, unlike: str = "", **more: np.ndarray
+) -> Judge:
     none = np.zeros(2, np.int32)
     arrays = {"x": x, "y": y, "counts": counts, "work": np.zeros(1 << 19, np.uint8), "more": none, "values": none, **more}
-    yield from _run(part, arch, arrays)
+    yield from _run(part, arch, arrays, unlike=unlike)
 
 
 @program("cub_selection_select", source="cub_selection")
@@ -110,7 +112,7 @@ def reduce_by_key(rng: np.random.Generator, arch: str) -> Judge:
     x = np.repeat(rng.integers(0, 9, n), rng.integers(1, 9, n))[:n].astype(np.int32)
     values, most = rng.standard_normal(n).astype(np.float32), np.zeros(n, np.float32)
     y, counts = np.zeros(n, np.int32), np.zeros(1, np.int32)
-    yield from _devices("cub_by_key_reduce", arch, x, y, counts, more=most, values=values)
+    yield from _devices("cub_by_key_reduce", arch, x, y, counts, more=most, values=values, unlike="work")
     starts = np.flatnonzero(np.diff(x, prepend=x[0] - 1))
     assert counts[0] == len(starts)
     assert (y[: len(starts)] == x[starts]).all()

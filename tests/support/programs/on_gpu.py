@@ -3,8 +3,9 @@
     PYTHONPATH=src:tests/support python -m programs.on_gpu prepare FOLDER [COMPILER…]
     PYTHONPATH=src:tests/support python -m programs.on_gpu compare FOLDER
 
-COMPILER is a folder of tests/data/ptx, e.g. `clang`; without one, all programs are prepared. `compare` needs numpy and a
-driver, no compiler. Every program is judged on the GPU by its own reference, too.
+COMPILER is a folder of tests/data/ptx, e.g. `clang`; without one, all programs are prepared. Whatever the PTX is for, the
+simulator has the H200's numerics. `compare` needs numpy and a driver, no compiler. Every program is judged on the GPU by its
+own reference, too.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def prepare(folder: Path, compilers: Sequence[str]) -> None:
                 ptx.flush()
                 real = "sm_90a" if "sm_90a" in text or "sm_90" not in text else "sm_90"
                 subprocess.run([str(ptxas.path), "--fmad=false", f"-arch={real}", ptx.name, "-o", str(cubin)], check=True)
-        expected[key(p)] = {"cubin": cubin.name, "arrays": digest(run(p, arch, {}).arrays) if p.ordered else None}
+        arrays = run(p, arch, {"device": "H200"}).arrays
+        expected[key(p)] = {"cubin": cubin.name, "arrays": digest(arrays) if p.ordered else None}
     (folder / "expected.json").write_text(json.dumps(expected, indent=1))
 
 

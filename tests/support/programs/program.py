@@ -48,9 +48,12 @@ class Launch:
     scratch: int = 0
     """So many arguments at the end are memory that the compiler asks for; what they hold is nobody's business."""
 
+    unlike: tuple[int, ...] = ()
+    """`id` of arrays whose contents nobody reads afterwards, and which differ from run to run."""
+
     def arrays(self) -> list[np.ndarray]:
-        """The arrays among the arguments, in their order."""
-        return arrays_of(self.args[: len(self.args) - self.scratch])
+        """The arrays among the arguments that are compared, in their order."""
+        return [a for a in arrays_of(self.args[: len(self.args) - self.scratch]) if id(a) not in self.unlike]
 
 
 Judge = Generator[Launch, SimulationResult | None, None]
