@@ -34,6 +34,8 @@ class Located:
 def locate(x: Lanes, space: str | None, addresses: NDArray[np.int64], n: int) -> list[Located]:
     """Find the bytes of n-byte accesses; lanes out of bounds or misaligned are reported and left out."""
     name = (space or "").partition("::")
+    if name[0] in ("shared", "local") and int(np.bitwise_or.reduce(addresses, axis=None)) >> 32:
+        addresses = _of_32_bits(addresses)
     if name[0] == "shared":
         return [(_cluster if name[2] == "cluster" else _own)(x, addresses, n)]
     if name[0] == "global":
@@ -45,6 +47,15 @@ def locate(x: Lanes, space: str | None, addresses: NDArray[np.int64], n: int) ->
     if name[0] == "const":
         return [_flat(x, x.machine.const, addresses, n, addresses)]
     return _parameters(x, addresses, n)
+
+
+def _of_32_bits(addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return shared or local addresses with those that a sum of 32 bits has carried or borrowed out of cut to 32 bits.
+
+    Registers of such addresses have 32 bits, and so has their sum with the offset. What lies further off is another address.
+    """
+    high = addresses >> 32
+    return np.where((high == 1) | (high == -1), addresses & 0xFFFFFFFF, addresses)
 
 
 def _parameters(

@@ -142,13 +142,14 @@ class OperandLowering:
             inner += lowered.items if isinstance(lowered, Vector) else (lowered,)
         base = operand.base
         if isinstance(base, Immediate):
-            return Address(None, int(base.value) + operand.offset, inner)
+            return Address(None, _signed(int(base.value) + operand.offset, 64), inner)
         r = self.register(base)
         if r is not None:
             wide = r.bits == 64
-            return Address(Reg(r.bank, r.slot, np.int64 if wide else dtype_of(f"u{r.bits}")), operand.offset, inner, wide)
+            dtype = np.int64 if wide else dtype_of(f"u{r.bits}")
+            return Address(Reg(r.bank, r.slot, dtype), _signed(operand.offset, 64 if wide else 32), inner, wide)
         s = self.symbol(base)
-        offset = operand.offset + self._element_offset(base)
+        offset = _signed(operand.offset + self._element_offset(base), 32 if s.space != "global" else 64)
         window = _WINDOWS.get(s.space, 0) if slot.space is None else 0
         if self._differs(s):
             return Address(Special(f"{SHARED_ADDRESS}{s.address}", np.int64), window + offset, inner)
@@ -178,6 +179,11 @@ class OperandLowering:
         if register.count == 2:
             return [Reg("b64", register.slot + i * each // 8, dtype, 1, False, i * each % 8) for i in range(count)]
         return [Reg(register.bank, register.slot, dtype, 1, False, i * each) for i in range(count)]
+
+
+def _signed(value: int, bits: int) -> int:
+    """Return an offset as the sum of so many bits takes it: it wraps (ptxas does, though PTX ISA 6.4.1 speaks of 32 bits)."""
+    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
 
 def _immediate(operand: Operand) -> Any:

@@ -74,6 +74,34 @@ def test_lanes_that_take_no_part_may_hold_any_address():
     assert simulate(text, grid=1, block=32, args=args).findings == []
 
 
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("sub.u32 %r2, %r1, 2000; ld.shared.u32 %r3, [%r2+2000];", 7),
+        ("sub.u32 %r2, %r1, 2000; ld.shared::cluster.u32 %r3, [%r2+2000];", 7),
+        ("sub.u32 %r2, %r1, 2000; atom.shared.add.u32 %r3, [%r2+2000], 1;", 7),
+        ("ld.shared.u32 %r3, [%r1+4294967296];", 7),
+        ("ld.shared.u32 %r3, [s+18446744069414584320];", 7),
+        ("mov.u32 %r2, -8; st.local.u32 [%r2+8], 9; ld.local.u32 %r3, [%r2+4294967304];", 9),
+        ("add.u64 %rd3, %rd1, 8; ld.global.u32 %r3, [%rd3+18446744073709551608];", 5),
+        ("add.u64 %rd3, %rd1, 0x8000000000000001; ld.u32 %r3, [%rd3+-9223372036854775809];", 5),
+    ],
+)
+def test_sums_of_addresses_wrap(body, value):
+    """As in the machine code of ptxas 13.5 for sm_90a: offsets of shared and local addresses are of 32 bits, others of 64."""
+    before = "mov.u32 %r1, s; st.shared.u32 [%r1], 7;"
+    text = PTX.format(body=f"{before} {body} st.global.u32 [%rd2], %r3;", lane=99, guard="@!%p1 ")
+    x, y = np.full(64, 5, np.uint32), np.zeros(64, np.uint32)
+    result = simulate(text, grid=1, block=1, args=[x, y])
+    assert ([str(f) for f in result.findings], int(y[0])) == ([], value)
+
+
+def test_an_address_far_off_is_not_cut():
+    text = PTX.format(body="mov.u64 %rd3, 0x10000000400; ld.shared.u32 %r3, [%rd3];", lane=99, guard="@!%p1 ")
+    result = simulate(text, grid=1, block=1, args=[np.zeros(64, np.uint32)] * 2)
+    assert [f.kind for f in result.findings] == ["out-of-bounds"]
+
+
 COPY = """.version 8.0
 .target sm_90a
 .address_size 64
