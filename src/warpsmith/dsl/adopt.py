@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from warpsmith.assembly.ptx.check import check_instruction
 from warpsmith.assembly.ptx.check.declarations import declare_registers, declare_variable
 from warpsmith.assembly.ptx.check.symbols import Scope as Names
-from warpsmith.assembly.ptx.check.symbols import Symbol
+from warpsmith.assembly.ptx.check.symbols import Symbol, register
 from warpsmith.assembly.ptx.tree import Function, Instruction, Label, Name, RegisterDeclaration, Scope, Variable
 from warpsmith.base.place import error
 from warpsmith.base.ptx_types import TYPES
@@ -73,7 +73,8 @@ def _declare(trace: Trace, s: Statement) -> None:
     elif isinstance(s, RegisterDeclaration):
         for base, count in s.names:
             for name in [base] if count is None else [f"{base}{i}" for i in range(count)]:
-                trace.scope.names[name] = Reg(name, TYPES[s.type], trace.scope)
+                known = Reg(name, TYPES[s.type], trace.scope) if s.vector == 1 else register(s.type, s.vector)
+                trace.scope.names[name] = known
     elif isinstance(s, Variable):
         for v in (s, *s.more):
             trace.declare_local(v.name, v.space.partition("::")[0], v.type)

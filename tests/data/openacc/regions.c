@@ -69,4 +69,18 @@ void total(int n, const long *restrict x, long *restrict out) {
   for (int i = 0; i < n; i++) { sum += x[i]; odd ^= (int)x[i]; product = product > x[i] ? product : x[i]; }
   out[0] = sum; out[1] = product; out[2] = odd;
 }
+/* Vectors in registers. */
+typedef long two_longs __attribute__((vector_size(16)));
+typedef int two_ints __attribute__((vector_size(8)));
+void pairs(int n, const two_longs *restrict x, two_longs *restrict out, two_ints *restrict small) {
+#pragma acc parallel loop copyin(x[:n]) copyout(out[:n], small[:n])
+  for (int i = 0; i < n; i++) {
+    two_longs v = x[i];
+    v[1] += i;
+    out[i] = v;
+    two_ints w = {(int)v[0], i};
+    small[i] = w;
+  }
+}
+
 int main(void) { return 0; }

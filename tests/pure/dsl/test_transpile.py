@@ -112,6 +112,40 @@ def test_the_round_trip_prints_the_same_statements(sugar):
     assert statements(again) == statements(first)
 
 
+VECTORS = """.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+	.reg .v2 .u32 	%c;
+	.reg .u32 	%x<5>;
+	.reg .u64 	%r<3>;
+	ld.param.u64 	%r0, [p];
+	ld.v2.u32 	%c, [%r0];
+	mov.u32 	%x1, %c.y;
+	mov.v2.u32 	%c, {%x1, 7};
+	mov.u32 	%c.x, %x1;
+	mov.b64 	%r1, %c;
+	mov.v2.u32 	{%x3, %x4}, {%x1, %c.y};
+	st.v2.u32 	[%r0], %c;
+	st.u64 	[%r0+8], %r1;
+	ret;
+}
+"""
+
+
+@pytest.mark.parametrize("sugar", [False, True])
+def test_vector_registers_keep_their_elements(sugar):
+    space: dict[str, object] = {}
+    exec(ptx.to_python(VECTORS, sugar=sugar), space)
+
+    def statements(text):
+        return sorted(line.strip() for line in text.splitlines() if line.strip().startswith((".reg", "ld.", "mov.", "st.")))
+
+    assert statements(space["k"].ptx(loc=False)) == statements(VECTORS)  # type: ignore[attr-defined]
+    assert len(statements(VECTORS)) == 12
+
+
 def test_one_kernel_of_several():
     two = SOURCE + SOURCE[SOURCE.index(".visible") :].replace("odd$name", "second")
     source = ptx.to_python(two, kernel_name="second")

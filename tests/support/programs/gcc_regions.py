@@ -69,7 +69,7 @@ def sums(rng: np.random.Generator) -> Judge:
 @program("product$_omp_fn$0", machine=True)
 def product(rng: np.random.Generator) -> Judge:
     """A product: rows by gangs, columns by workers, sums by lanes"""
-    n = 20
+    n = 12
     a, b = (rng.integers(-5, 5, (n, n)).astype(np.float32) for _ in range(2))
     c = np.zeros((n, n), np.float32)
     yield Launch([[a, b, c, _int(n)]], grid=4, block=(32, 3))
@@ -95,6 +95,17 @@ def total(rng: np.random.Generator) -> Judge:
     yield Launch([[x, sum_, odd, most, _int(n)]], grid=3, block=(32, 2))
     assert (sum_[0], most[0]) == (x.sum(), x.max())
     assert odd[0] == np.bitwise_xor.reduce(x.astype(np.int32))
+
+
+@program("pairs$_omp_fn$0", machine=True)
+def pairs(rng: np.random.Generator) -> Judge:
+    """Vectors of registers, set by element (mov.v2)"""
+    n = 40
+    x = rng.integers(-(1 << 40), 1 << 40, (n, 2))
+    out, small = np.zeros((n, 2), np.int64), np.zeros((n, 2), np.int32)
+    yield Launch([[x, out, small, _int(n)]], grid=2)
+    assert np.array_equal(out, x + [[0, i] for i in range(n)])
+    assert np.array_equal(small, np.stack([x[:, 0].astype(np.int32), np.arange(n)], 1))
 
 
 PROGRAMS = program.programs
