@@ -3,7 +3,14 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
+from triton.experimental.gluon.language.nvidia.blackwell import (
+    TensorMemoryLayout,
+    allocate_tensor_memory,
+    tcgen05_commit,
+    tcgen05_mma,
+)
 from triton.experimental.gluon.language.nvidia.hopper import (
+    cluster,
     fence_async_shared,
     mbarrier,
     tma,
@@ -374,3 +381,107 @@ def tensor_sum(a, b, c, rows, STAGES: gl.constexpr):
         fence_async_shared()
         tma.async_store(c, [i * BR, column], tc.index(i % 2))
     tma.store_wait(0)
+
+
+@gluon.jit
+def cluster_transpose(x, out, B: gl.constexpr):
+    """A tile that two CTAs share, by columns and then by rows: it goes through the other's shared memory"""
+    a: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0], cga_layout=[[0, 1]])
+    b: gl.constexpr = gl.BlockedLayout([4, 1], [8, 4], [1, 4], [0, 1], cga_layout=[[1, 0]])
+    r = gl.arange(0, B, gl.SliceLayout(1, a))
+    c = gl.arange(0, B, gl.SliceLayout(0, a))
+    v = gl.load(x + r[:, None] * B + c[None, :])
+    gl.store(out + B * B + r, gl.sum(v, 1))
+    v = gl.convert_layout(v, b)
+    r = gl.arange(0, B, gl.SliceLayout(1, b))
+    c = gl.arange(0, B, gl.SliceLayout(0, b))
+    gl.store(out + c[None, :] * B + r[:, None], v)
+
+
+@gluon.jit
+def shared_tile(x, out, BR: gl.constexpr, BC: gl.constexpr):
+    """A tile that one tensor copy brings to both CTAs of a cluster"""
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0], cga_layout=[[0, 0]])
+    tile = gl.allocate_shared_memory(x.dtype, [BR, BC], x.layout)
+    bar = mbarrier.allocate_mbarrier()
+    mbarrier.init(bar, count=1)
+    cluster.barrier()
+    mbarrier.expect(bar, x.nbytes_per_cta)
+    tma.async_load(x, [gl.program_id(0) * BR, 0], bar, tile, multicast=True)
+    mbarrier.wait(bar, 0)
+    v = tile.load(layout)
+    cluster.barrier()
+    mbarrier.invalidate(bar)
+    r = gl.arange(0, BR, gl.SliceLayout(1, layout)) + gl.program_id(0) * BR
+    c = gl.arange(0, BC, gl.SliceLayout(0, layout))
+    gl.store(out + r[:, None] * BC + c[None, :], v * 2)
+
+
+@gluon.jit
+def _multiply_there(a, b, tiles_a, tiles_b, acc, empty, full, free, ready, tiles_m, tiles_n):
+    STAGES: gl.constexpr = tiles_a.type.shape[0]
+    BK: gl.constexpr = a.block_type.shape[1]
+    step = 0
+    done = 0
+    for _tile in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
+        d = done % 2
+        mbarrier.wait(free.index(d), (done // 2 & 1) ^ 1)
+        more = False
+        for _k in range(0, a.shape[1], BK):
+            s = step % STAGES
+            mbarrier.wait(full.index(s), step // STAGES & 1)
+            tcgen05_mma(tiles_a.index(s), tiles_b.index(s), acc.index(d), use_acc=more, mbarriers=[empty.index(s)])
+            more = True
+            step += 1
+        tcgen05_commit(ready.index(d))
+        done += 1  # noqa: SIM113
+
+
+@gluon.jit
+def _take_out(c, acc, free, ready, tiles_m, tiles_n):
+    BM: gl.constexpr = c.block_type.shape[0]
+    BN: gl.constexpr = c.block_type.shape[1]
+    out = gl.allocate_shared_memory(c.dtype, [BM, BN], c.layout)
+    done = 0
+    for tile in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
+        d = done % 2
+        mbarrier.wait(ready.index(d), done // 2 & 1)
+        x = acc.index(d).load()
+        mbarrier.arrive(free.index(d), count=1)
+        tma.store_wait(0)
+        out.store(x.to(c.dtype))
+        fence_async_shared()
+        tma.async_store(c, [tile // tiles_n * BM, tile % tiles_n * BN], out)
+        done += 1  # noqa: SIM113
+    tma.store_wait(0)
+
+
+@gluon.jit
+def tensor_memory_product(a, b, c, tiles_m, tiles_n, STAGES: gl.constexpr):
+    """A persistent product by tcgen05: two accumulators in tensor memory, one warp loads, one multiplies, four take out"""
+    BM: gl.constexpr = c.block_type.shape[0]
+    BN: gl.constexpr = c.block_type.shape[1]
+    BK: gl.constexpr = a.block_type.shape[1]
+    tiles_a = gl.allocate_shared_memory(a.dtype, [STAGES, BM, BK], a.layout)
+    tiles_b = gl.allocate_shared_memory(b.dtype, [STAGES, BK, BN], b.layout)
+    acc = allocate_tensor_memory(gl.float32, [2, BM, BN], TensorMemoryLayout([BM, BN], col_stride=1))
+    empty = mbarrier.allocate_mbarrier(STAGES)
+    full = mbarrier.allocate_mbarrier(STAGES)
+    free = mbarrier.allocate_mbarrier(2)
+    ready = mbarrier.allocate_mbarrier(2)
+    for i in gl.static_range(STAGES):
+        mbarrier.init(empty.index(i), count=1)
+        mbarrier.init(full.index(i), count=1)
+    for i in gl.static_range(2):
+        mbarrier.init(free.index(i), count=1)
+        mbarrier.init(ready.index(i), count=1)
+    fence_async_shared()
+    gl.warp_specialize(
+        [
+            (_take_out, (c, acc, free, ready, tiles_m, tiles_n)),
+            (_load, (a, b, c, tiles_a, tiles_b, empty, full, tiles_m, tiles_n)),
+            (_multiply_there, (a, b, tiles_a, tiles_b, acc, empty, full, free, ready, tiles_m, tiles_n)),
+        ],
+        [1, 1],
+        [24, 24],
+    )

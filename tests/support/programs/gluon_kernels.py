@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log2
 from typing import Any
 
 import numpy as np
 
-from programs.program import Collection, Judge
+from programs.program import Collection, Judge, Launch
 from programs.triton_more import EVERY, launch
 from warpsmith.simulator.tensormap import TensorMap
 
@@ -20,6 +21,11 @@ def _described(array: np.ndarray, *box: int) -> list[Any]:
     sizes = [np.int32(n) for n in array.shape]
     strides = [np.int64(s // array.itemsize) for s in array.strides]
     return [TensorMap(array, box=box, swizzle="128B"), *sizes, *strides]
+
+
+def _clustered(made: Launch) -> Launch:
+    """A launch whose programs are clusters of two CTAs."""
+    return replace(made, grid=2 * made.grid, cluster=2)
 
 
 def _tiles(*arrays: np.ndarray) -> list[Any]:
@@ -108,3 +114,29 @@ def tensor_sum(rng: np.random.Generator) -> Judge:
     c = np.zeros_like(a)
     yield launch("tensor_sum", *(x for t in (a, b, c) for x in _described(t, 16, 32)), 100, grid=2)
     assert np.array_equal(c, a + b)
+
+
+@program(source="cluster_transpose", archs=HOPPER)
+def cluster_transpose(rng: np.random.Generator) -> Judge:
+    """A tile that two CTAs share, by columns and then by rows: it goes through the other's shared memory"""
+    x, out = rng.integers(-99, 99, (64, 64)).astype(np.float32), np.zeros(64 * 65, np.float32)
+    yield _clustered(launch("cluster_transpose", x, out))
+    assert np.array_equal(out, np.concatenate([x.T.reshape(-1), x.sum(1)]))
+
+
+@program(source="shared_tile", archs=HOPPER)
+def shared_tile(rng: np.random.Generator) -> Judge:
+    """A tile that one tensor copy brings to both CTAs of a cluster"""
+    x, out = rng.standard_normal((64, 32)).astype(np.float32), np.zeros((64, 32), np.float32)
+    yield _clustered(launch("shared_tile", *_described(x, 32, 32), out, grid=2))
+    assert np.array_equal(out, x * np.float32(2))
+
+
+@program(source="tensor_memory_product", archs=("sm_100",), remarks=("missing-tcgen05-fence",))
+def tensor_memory_product(rng: np.random.Generator) -> Judge:
+    """A persistent product by tcgen05: two accumulators in tensor memory, one warp loads, one multiplies, four take out"""
+    a, b = _halves(rng, (300, 136), (136, 136))
+    c = np.zeros((300, 136), np.float16)
+    maps = [*_described(a, 128, 64), *_described(b, 64, 64), *_described(c, 128, 64)]
+    yield launch("tensor_memory_product", *maps, 3, 3, grid=2, warps=8)
+    assert _close(c, a.astype(float) @ b.astype(float))

@@ -22,15 +22,17 @@ EVERY, TMA, HOPPER = (80, 90, 120), (90, 120), (90,)
 F, H, N = "*fp32", "*fp16", "*i32"
 
 
-def described(kind, *block):
+def described(kind, *block, **more):
     """The type of a tensor descriptor that the host makes."""
-    layout = gl.NVMMASharedLayout.get_default_for(list(block), gl.float32 if kind == "fp32" else gl.float16)
+    layout = gl.NVMMASharedLayout.get_default_for(list(block), gl.float32 if kind == "fp32" else gl.float16, **more)
     return f"tensordesc<{kind}[{','.join(map(str, block))}],{layout!r}>"
 
 
-TILE, SUM = described("fp16", 64, 64), described("fp32", 16, 32)
+TILE, TALL, SUM = described("fp16", 64, 64), described("fp16", 128, 64), described("fp32", 16, 32)
+CLUSTERS = ("cluster_transpose", "shared_tile")
+"""What runs by clusters of two CTAs."""
 KERNELS = [
-    # kernel, argument types, constants, warps, compute capabilities
+    # kernel, argument types, constants, compute capabilities
     ("pipelined_sum", [F, F, F, "i32"], {"BUFFERS": 3, "BLOCK": 128}, EVERY),
     ("product_of_warps", [H, H, H, "i32", "i32", "i32"], {"BM": 64, "BN": 64, "BK": 32, "STAGES": 3}, EVERY),
     ("product_of_warpgroups", [TILE, TILE, TILE], {"STAGES": 3, "num_warps": 4}, HOPPER),
@@ -38,6 +40,9 @@ KERNELS = [
     ("specialised_attention", [TILE] * 4 + ["i32", "fp32"], {"STAGES": 2, "num_warps": 4}, HOPPER),
     ("shuffled", [N, N, N, N], {"N": 256}, EVERY),
     ("tensor_sums", [SUM, SUM], {"BLOCK": 16}, TMA),
+    ("cluster_transpose", [F, F], {"B": 64}, HOPPER),
+    ("shared_tile", [described("fp32", 32, 32, cga_layout=[[0, 0]]), F], {"BR": 32, "BC": 32}, HOPPER),
+    ("tensor_memory_product", [TALL, TILE, TALL, "i32", "i32"], {"STAGES": 2}, (100,)),
     ("tensor_sum", [SUM, SUM, SUM, "i32"], {"STAGES": 3}, TMA),
 ]
 
@@ -62,7 +67,8 @@ def main():
         keyed = {(names.index(n),): v for n, v in constants.items()}
         for capability in capabilities:
             source = GluonASTSource(fn=kernel, signature=signature, constexprs=keyed, attrs=divisible)
-            made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": 4})
+            options = {"num_warps": 4, "num_ctas": 2 if name in CLUSTERS else 1}
+            made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
             text = re.sub(r'(\.file\s+\d+\s+)"[^"]*?([^"/]*)"', r'\1"tests/data/gluon/\2"', made.asm["ptx"])
             path = HERE / f"{name}.sm_{capability}.ptx.xz"
             path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
