@@ -110,8 +110,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WarpsmithError as error:
         return _complain(f"error: {error}", BAD_INPUT)
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (what is buffered has nowhere to go at exit)
-        return BROKEN_PIPE
+        return _unread()
+    except SystemExit as stop:  # of a Python file that was run, or of rich, which knows no better where a pipe is broken
+        where = users_line(stop)
+        return (
+            _complain(f"error: {where}: the file ends the program: sys.exit({stop.code!r})", BAD_INPUT) if where else _unread()
+        )
     except OSError as error:
         return _complain(f"error: {_describe(error)}", BAD_INPUT)
     except MemoryError:
@@ -120,6 +124,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if where := users_line(error):
             return _complain(f"error: {where}: {type(error).__name__}: {error}", BAD_INPUT)
         return _complain(_internal(error), INTERNAL)
+
+
+def _unread() -> int:
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (what is buffered has nowhere to go at exit)
+    return BROKEN_PIPE
 
 
 def _complain(message: str, status: int) -> int:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpsmith.base.module_command import run_module
 from warpsmith.launch.driver import driver
 from warpsmith.simulator.meanings import mufu
 from warpsmith.simulator.meanings.approx import FUNCTIONS
@@ -200,4 +201,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_module(main, __doc__, sys.argv[1:]))

@@ -19,6 +19,8 @@ from typing import Any, final
 import numpy as np
 
 from warpsmith.assembly.ptx.isa import match
+from warpsmith.base.errors import ToolError
+from warpsmith.base.module_command import run_module
 from warpsmith.hardware.device_functions import Unflushed, functions_on
 from warpsmith.hardware.mufu_capture import OPERATIONS, SEEDS
 from warpsmith.launch.driver import driver
@@ -90,7 +92,10 @@ class Verifier:
     """Both sides on one GPU."""
 
     def __init__(self) -> None:
-        self.cupy: Any = importlib.import_module("cupy")
+        try:
+            self.cupy: Any = importlib.import_module("cupy")
+        except ImportError as error:
+            raise ToolError(f"mufu_verify needs CuPy: {error}; install cupy-cuda13x") from None
         self.gpu = driver()
         arch = self.gpu.arch
         text = f".version 8.0\n.target {arch}\n.address_size 64\n" + "".join(map(_kernel, EVERY))
@@ -165,4 +170,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_module(main, __doc__, sys.argv[1:]))

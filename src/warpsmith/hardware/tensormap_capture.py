@@ -287,6 +287,9 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         raise SystemExit("usage: tensormap_capture.py OUT.jsonl.gz")
-    main(sys.argv[1])
+    try:
+        main(sys.argv[1])
+    except OSError as problem:  # no driver, or a file that cannot be written
+        raise SystemExit(f"error: {problem}") from None

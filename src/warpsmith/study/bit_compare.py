@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.base.errors import InputError
+from warpsmith.base.module_command import run_module
 from warpsmith.dsl.call import bind
 from warpsmith.hardware.gpu_run import prepare
 from warpsmith.launch.driver import driver
@@ -59,6 +61,8 @@ def _differences(gpu: list[Any], ours: list[Any]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Compare; 1 when a bit differs or the simulator has a finding."""
+    if len(arguments) > 1 or not all(word.isdecimal() for word in arguments):
+        raise InputError(f"bit_compare takes a number of problems, e.g. 100; {' '.join(arguments)!r} was given")
     count, arch = int(arguments[0]) if arguments else 50, driver().arch
     tasks = problems(count, arch)
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
@@ -75,4 +79,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_module(main, __doc__, sys.argv[1:]))

@@ -14,6 +14,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from warpsmith.base.errors import InputError
+from warpsmith.base.module_command import run_module
 from warpsmith.dsl.call import bind
 from warpsmith.dsl.kernel import Kernel
 from warpsmith.hardware.gpu_run import prepare
@@ -140,8 +142,10 @@ def problems(arch: str) -> list[tuple[Any, ...]]:
     return out
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Check everything; 0 when all is within its limits."""
+    if arguments:
+        raise InputError(f"kernel_check takes no arguments; {' '.join(arguments)!r} was given")
     bad = 0
     for check, *rest in problems(driver().arch):
         outcome = check_attention(rest[0], rest[1], heads_checked=1) if check is check_attention else check(*rest)
@@ -153,4 +157,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_module(main, __doc__, sys.argv[1:]))

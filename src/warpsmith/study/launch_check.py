@@ -14,7 +14,8 @@ import traceback
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from warpsmith.base.errors import ToolError
+from warpsmith.base.errors import InputError, ToolError
+from warpsmith.base.module_command import run_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +55,8 @@ def main(arguments: list[str]) -> int:
     """Run the groups, each in a child process; with `--here GROUP` run one in this process."""
     if arguments[:1] == ["--here"]:
         return 1 if _group(arguments[1]) else 0
+    if unknown := [name for name in arguments if name not in GROUPS]:
+        raise InputError(f"no group is called {unknown[0]!r}; there are {', '.join(GROUPS)}")
     bad = 0
     for name in arguments or GROUPS:
         sys.stdout.write(f"== {name}\n")
@@ -71,4 +74,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_module(main, __doc__, sys.argv[1:]))

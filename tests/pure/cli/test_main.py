@@ -154,3 +154,23 @@ def test_an_output_that_takes_nothing_is_told(run: Run, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(module.group, "main", full)
     assert run("doctor").err == "warpsmith: error: the output cannot be written: No space left on device\n"
+
+
+def test_a_pipe_that_nobody_reads_is_no_finding(tmp_path):
+    """Tables are printed by rich, which ends the program with status 1 where its pipe is broken; 1 means findings."""
+    (tmp_path / "k.ptx").write_text(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n ret;\n}\n")
+    command = [sys.executable, "-m", "warpsmith", "simulate", "k.ptx", "--block", "32"]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, cwd=tmp_path, env=environment, check=False)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_file_that_ends_the_program(tmp_path, capsys):
+    (path := tmp_path / "k.py").write_text("import sys\nsys.exit(7)\n")
+    assert module.main(["check", f"{path}:k"]) == 2
+    assert capsys.readouterr().err == f"warpsmith: error: {path}:2: the file ends the program: sys.exit(7)\n"
