@@ -27,7 +27,8 @@ from warpsmith.simulator.binding import (
 )
 from warpsmith.simulator.collectives import COLLECTIVES, is_collective
 from warpsmith.simulator.compiled_source import compiled_source
-from warpsmith.simulator.definedness import Rule, registers_of, rule_of, says_itself
+from warpsmith.simulator.definedness import Rule, copy_mask, cuts, registers_of, rule_of, says_itself
+from warpsmith.simulator.definedness_bytes import ALL, NONE, spread
 from warpsmith.simulator.grouping import Group, groups, is_product, load_registers
 from warpsmith.simulator.program import Address, Const, Lowered, Operation, Reg, Special, Vector
 from warpsmith.simulator.special import is_moving
@@ -86,7 +87,7 @@ class Writer:
         text = f"def make({', '.join(self.names.values())}):\n def run(x):\n{lines} return run\n"
         environment: dict[str, Any] = {
             "copyto": np.copyto, "add": np.add, "where": np.where, "logical_not": np.logical_not, "greater": np.greater,
-            "logical_and": np.logical_and, "logical_or": np.logical_or, "array": np.array,
+            "logical_and": np.logical_and, "bitwise_or": np.bitwise_or, "bitwise_and": np.bitwise_and, "array": np.array,
         }  # fmt: skip
         exec(compiled_source(text, f"<block {block.index} of {block.function}>"), environment)
         return environment["make"], self.binds
@@ -125,9 +126,7 @@ class Writer:
             self.pure(g)
         self.mask = restore
         if self.tracked:
-            self.cut -= op.writes()
-            if op.opcode == "and" and op.guard is None and any(isinstance(o, Const) for o in op.operands):
-                self.cut |= op.writes()
+            self.cut = self.cut | op.writes() if cuts(op) else self.cut - op.writes()
 
     def guard(self, p: Reg) -> None:
         """Combine the mask with a guard predicate into the name `self.mask`."""
@@ -226,7 +225,9 @@ class Writer:
             to = self.name(("row", d.bank, d.slot, d.dtype, d.byte, d.count), register_row(d))
         self.emit(f"copyto({to}, {self.read(a, g, 1)}{self.where()}, casting='unsafe')")
         if self.tracked:
-            self.propagate(op)
+            mask = self.undefined_name(a) if isinstance(a, Reg) else "0"
+            to = self.undefined_name(d)
+            self.emit(f"{self.constant(copy_mask(d, a))}({to}, {mask}, {self.mask or 'True'})")
 
     def machine(self, op: Operation, restore: str) -> None:
         """Write a call of a machine meaning."""
@@ -351,20 +352,21 @@ class Writer:
     # --- definedness ----------------------------------------------------------------------------------------------
 
     def undefined_name(self, reg: Reg) -> str:
-        """Return the closure variable of a register's undefined flags."""
+        """Return the closure variable of a register's mask of undefined bytes."""
         return self.name(("undefined", reg.bank, reg.slot), undefined_rows(reg))
 
     def decide(self, op: Operation, rule: Rule, ins: list[str]) -> str:
-        """Write, before the operation overwrites its operands: a rule says where the result is undefined."""
-        out = self.name(("scratch", np.bool_, 71), scratch(np.bool_, 71))
+        """Write, before the operation overwrites its operands: a rule says which bytes of the result are undefined."""
+        out = self.name(("scratch", np.uint8, 71), scratch(np.uint8, 71))
         given = [o for i, o in enumerate(op.operands) if not op.written[i]]
-        flags = [self.undefined_name(o) if isinstance(o, Reg) else "False" for o in given]
+        none = self.constant(NONE)
+        masks = [self.undefined_name(o) if isinstance(o, Reg) else none for o in given]
         cut = [isinstance(o, Reg) and (o.bank, o.slot) in self.cut for o in given]
         if op.opcode == "or" and any(cut):  # word & mask | field: the other bits of the word may never be used
-            fields = flags if all(cut) else [flags[cut[0]], "True"]
-            self.emit(f"logical_and({', '.join([*fields, out])})")
+            fields = masks if all(cut) else [masks[cut[0]], self.constant(ALL)]
+            self.emit(f"bitwise_and({', '.join([*fields, out])})")
             return out
-        self.emit(f"{self.constant(rule)}({', '.join([out, *ins, *flags])})")
+        self.emit(f"{self.constant(rule)}({', '.join([out, *ins, *masks])})")
         return out
 
     def propagate(self, op: Operation, *, keep: bool = False, decided: str | None = None) -> None:
@@ -373,20 +375,18 @@ class Writer:
         to = [self.undefined_name(r) for i, o in enumerate(op.operands) if op.written[i] for r in registers_of(o)]
         if not to or (keep and not read):
             return
-        value = "False"
-        if decided is not None:
-            read = [decided]
+        value = decided or "0"
         if op.opcode == "wgmma":  # its results come later, defined
             read, keep = [], False
-        if len(read) == 1:
-            value = read[0]
-        elif read:
-            value = self.name(("scratch", np.bool_, 70), scratch(np.bool_, 70))
-            self.emit(f"logical_or({read[0]}, {read[1]}, {value})")
+        if decided is None and read:
+            value = self.name(("scratch", np.uint8, 70), scratch(np.uint8, 70))
+            if len(read) > 1:
+                self.emit(f"bitwise_or({read[0]}, {read[1]}, {value})")
             for r in read[2:]:
-                self.emit(f"logical_or({value}, {r}, {value})")
+                self.emit(f"bitwise_or({value}, {r}, {value})")
+            self.emit(f"{self.constant(spread)}({read[0] if len(read) == 1 else value}, {value})")
         for t in to:
-            self.emit(f"logical_or({t}, {value}, {t}{self.where()})" if keep else f"copyto({t}, {value}{self.where()})")
+            self.emit(f"bitwise_or({t}, {value}, {t}{self.where()})" if keep else f"copyto({t}, {value}{self.where()})")
 
     def address_checks(self, op: Operation) -> None:
         """Write: an undefined address is a fault."""

@@ -9,7 +9,7 @@ import numpy as np
 from warpsmith.base.errors import CapabilityError
 from warpsmith.simulator.blockcode import BlockCode
 from warpsmith.simulator.check.deadlock import report_deadlock, report_livelock
-from warpsmith.simulator.check.held import bystander
+from warpsmith.simulator.check.held import bystander, part_complete
 from warpsmith.simulator.check.leftover import check_row_end
 from warpsmith.simulator.check.races import LATEST
 from warpsmith.simulator.check.watches import register_watch
@@ -135,7 +135,7 @@ class Engine:
                 hook(row)
         if m.registers.undefined is not None:
             for flags in m.registers.undefined.values():
-                flags[:, rows] = False
+                flags[:, rows] = 0
         self._undefined_at_entry(rows)
 
     def _undefined_at_entry(self, rows: NDArray[np.int64]) -> None:
@@ -143,7 +143,7 @@ class Engine:
         for bank, slot in m.program.undefined_at_entry if m.checking else ():
             m.registers.track()
             assert m.registers.undefined is not None
-            m.registers.undefined[bank][slot, rows] = True
+            m.registers.undefined[bank][slot, rows] = 255
 
     def retire(self, c0: int, c1: int) -> None:
         """Empty the rows whose CTAs (whole clusters) have ended."""
@@ -213,7 +213,9 @@ class Engine:
         return False
 
     def release_held(self) -> bool:
-        """Let the earliest cohort go on that waits for lanes which cannot come."""
+        """Let warps go on whose lanes have all come; if there are none, the earliest cohort whose other lanes cannot come."""
+        if part_complete(self):
+            return True
         able = [c for c in self.held if not bystander(self, c)]
         if not able:
             return False

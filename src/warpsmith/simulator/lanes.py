@@ -174,7 +174,7 @@ class Lanes:
         else:
             np.copyto(array, value, where=self.mask, casting="unsafe")
         if dest.undefined is not None:
-            np.copyto(dest.undefined, False, where=self.active())
+            np.copyto(dest.undefined, 0, where=self.active())
 
     def fill(self, dest: Dest, value: Any) -> None:
         """Write one scalar of the operand's dtype to a register in the active lanes."""
@@ -183,44 +183,38 @@ class Lanes:
         else:
             np.copyto(dest.array, value, where=self.mask, casting="unsafe")
         if dest.undefined is not None:
-            np.copyto(dest.undefined, False, where=self.active())
+            np.copyto(dest.undefined, 0, where=self.active())
 
     def same_register(self, dest: Dest) -> Dest:
         """Return the register of `dest`, which another rectangle bound, in this one."""
         view = self.machine.registers.view(dest.bank, dest.slot, None, dest.array.dtype, self.rect)
         return Dest(view, dest.dtype, dest.bank, dest.slot)
 
-    def put_undefined(self, dest: Dest | None, lanes: NDArray[np.bool_]) -> None:
-        """Mark the register as undefined in `lanes` `[C, T]` of the active ones, after `put`."""
+    def put_undefined(self, dest: Dest | None, lanes: NDArray[np.bool_] | NDArray[np.uint8]) -> None:
+        """Mark the register as undefined in `lanes` `[C, T]` of the active ones, or bytes of it by masks, after `put`."""
         if dest is None or not self.machine.checking:
             return
         registers = self.machine.registers
         if registers.undefined is None:
-            if not (lanes & self.active()).any():
+            if not (lanes.astype(np.bool_) & self.active()).any():
                 return
             registers.track()
             self.machine.tracking_began = True
-        np.copyto(registers.undefined_view(dest.bank, dest.slot, None, self.rect), lanes, where=self.active())
+        masks = np.negative(lanes.view(np.uint8)) if lanes.dtype == np.bool_ else lanes
+        np.copyto(registers.undefined_view(dest.bank, dest.slot, None, self.rect), masks, where=self.active())
 
     def undefined(self, operand: int) -> NDArray[np.bool_] | None:
         """Return the lanes where a register of the instruction's operand `operand` is undefined; None: nowhere."""
-        registers = self.machine.registers
-        if registers.undefined is None:
-            return None
-        out: NDArray[np.bool_] | None = None
-        for bank, slots in self.op.operand_slots(operand).items():
-            for slot in slots:
-                flags = registers.undefined_view(bank, slot, None, self.rect)
-                out = flags if out is None else out | flags
-        return out
+        masks = self.undefined_bytes(operand)
+        return None if masks is None else np.bitwise_or.reduce(masks, axis=-1) != 0
 
-    def undefined_items(self, operand: int) -> NDArray[np.bool_] | None:
-        """Return the lanes `[C, T, items]` where each element of a vector operand is undefined; None: nowhere."""
+    def undefined_bytes(self, operand: int) -> NDArray[np.uint8] | None:
+        """Return the masks `[C, T, items]` of undefined bytes of each register of an operand; None: nowhere."""
         registers = self.machine.registers
         if registers.undefined is None:
             return None
         items = self.op.item_slots(operand)
-        out = np.zeros((*self.shape, len(items)), np.bool_)
+        out = np.zeros((*self.shape, len(items)), np.uint8)
         for i, cells in enumerate(items):
             for bank, slot in cells:
                 out[..., i] |= registers.undefined_view(bank, slot, None, self.rect)

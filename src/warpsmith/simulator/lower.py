@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.tree import Function, Variable
 from warpsmith.simulator.cfg import live_in, order_blocks
-from warpsmith.simulator.copied_bytes import mark_copies
 from warpsmith.simulator.layout import Area, align_of, each_variable, element_of, size_of
 from warpsmith.simulator.lower_function import FunctionLowering, Shared
 from warpsmith.simulator.memory import SHARED_START
@@ -44,8 +43,6 @@ def lower(module: Module, entry: Function, machine: Machine, variables: dict[str
         fl.run()
     for fl in lowered.values():
         order_blocks(areas.blocks, fl.entry, set(fl.members))
-    if machine.checking:
-        mark_copies(areas.blocks)
     return Program(
         areas.blocks,
         lowered[entry.name].entry,

@@ -122,8 +122,6 @@ class Operation:
     """Per operand: the space of an address."""
     used_bytes: int | None = None
     """Of a load: bit k says whether byte k of it is used at all, where the compiler has said so."""
-    copied: tuple[bool, ...] = ()
-    """Of a store: per element, whether a load of the same block has left it in its register (`copied_bytes`)."""
 
     def operand_slots(self, index: int) -> dict[str, tuple[int, ...]]:
         """Return the registers of an operand by bank."""

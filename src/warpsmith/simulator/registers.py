@@ -46,15 +46,13 @@ class Registers:
         self.banks: dict[str, NDArray[Any]] = {
             name: np.zeros((slots.get(name, 0), rows, threads), dtype) for name, (dtype, _) in BANKS.items()
         }
-        self.undefined: dict[str, NDArray[np.bool_]] | None = None
-        """Per bank: which registers hold undefined values; None until an undefined value has been read."""
-        self.loaded: dict[tuple[str, int], NDArray[np.uint8]] = {}
-        """By bank and slot: which bytes of a register, undefined since it was loaded, are; see `copied_bytes`."""
+        self.undefined: dict[str, NDArray[np.uint8]] | None = None
+        """Per bank: masks of the undefined bytes of registers (see `definedness`); None until such a value has been read."""
 
     def track(self) -> None:
         """Start to keep which registers are undefined."""
         if self.undefined is None:
-            self.undefined = {name: np.zeros(bank.shape, np.bool_) for name, bank in self.banks.items()}
+            self.undefined = {name: np.zeros(bank.shape, np.uint8) for name, bank in self.banks.items()}
 
     def view(self, bank: str, slot: int, count: int | None, dtype: Any, rect: Rectangle, byte: int = 0) -> NDArray[Any]:
         """Return registers as `[C, T]` (or `[count, C, T]`) of `dtype`: the bytes from `byte` on where it is narrower."""
@@ -68,8 +66,8 @@ class Registers:
         first = byte // narrow
         return array.view(dtype)[where, c0:c1, t0 * k + first : t1 * k : k]
 
-    def undefined_view(self, bank: str, slot: int, count: int | None, rect: Rectangle) -> NDArray[np.bool_]:
-        """Return the undefined flags of registers as `[C, T]` or `[count, C, T]`."""
+    def undefined_view(self, bank: str, slot: int, count: int | None, rect: Rectangle) -> NDArray[np.uint8]:
+        """Return the masks of undefined bytes of registers as `[C, T]` or `[count, C, T]`."""
         assert self.undefined is not None
         c0, c1, t0, t1 = rect
         where: Any = slot if count is None else slice(slot, slot + count)

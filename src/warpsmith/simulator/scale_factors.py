@@ -19,7 +19,7 @@ from warpsmith.base.errors import CapabilityError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MIN_EXPONENT", "byte_values", "factors"]
+__all__ = ["MIN_EXPONENT", "byte_values", "factors", "undefined_factors"]
 
 MIN_EXPONENT = {"ue8m0": -127, "ue4m3": -6}
 """Exponent of the smallest normal factor, by type."""
@@ -50,14 +50,27 @@ def factors(
     byte, thread = selector[..., 0].astype(np.intp)
     _check("byte-id", operand, byte, _BYTES[count], f"scale_vec::{count}X")
     _check("thread-id", operand, thread, (0, 1) if operand == "a" else (0, 1, 2, 3), f"scale_{operand.upper()}")
-    if operand == "a":
-        row = np.arange(16)
-        lane = 4 * (row % 8) + row // 8 + 2 * thread[:, None]
-    else:
-        lane = 4 * np.arange(8) + thread[:, None]
+    lane = _lanes(operand, thread)
     stored = np.ascontiguousarray(held)[..., None].view(np.uint8)
     warp = np.arange(held.shape[0])[:, None, None]
     return byte_values(type_)[stored[warp, lane[..., None], byte[:, None, None] + np.arange(count)]]
+
+
+def undefined_factors(
+    masks: NDArray[np.uint8], selector: NDArray[np.unsignedinteger], count: int, operand: str
+) -> NDArray[np.bool_]:
+    """Return for which rows of A `[warp, 16]` or columns of B `[warp, 8]` a factor has undefined bytes, `masks[warp, 32]`."""
+    byte, thread = selector[..., 0].astype(np.uint8)
+    chosen = masks[np.arange(masks.shape[0])[:, None], _lanes(operand, thread.astype(np.intp))]
+    return (chosen >> byte[:, None] & np.uint8((1 << count) - 1)) != 0
+
+
+def _lanes(operand: str, thread: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the lane that holds the factors of each row or column."""
+    if operand == "a":
+        row = np.arange(16)
+        return 4 * (row % 8) + row // 8 + 2 * thread[:, None]
+    return 4 * np.arange(8) + thread[:, None]
 
 
 def _check(name: str, operand: str, found: NDArray[np.intp], allowed: tuple[int, ...], where: str) -> None:

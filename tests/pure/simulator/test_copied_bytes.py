@@ -37,6 +37,8 @@ DEFINED = {
     "ld.local.u64 %r4, [b]; ld.local.u16 %h1, [b+12]; st.global.u16 [%r0], %h1;",
     "a guarded store": f"{FIRST} st.local.u64 [b], %r1; ld.local.u64 %r2, [a]; @%p st.local.u64 [b], %r2;"
     "ld.local.u16 %h1, [b+4]; st.global.u16 [%r0], %h1;",
+    "moved": f"{FIRST} ld.local.u64 %r2, [a]; shl.b64 %r2, %r2, 16; st.local.u64 [b], %r2; ld.local.u16 %h1, [b+6];"
+    "st.global.u16 [%r0], %h1;",
     "twice": f"{FIRST} ld.local.u64 %r2, [a]; st.local.u64 [b], %r2; ld.local.u64 %r2, [b]; st.local.u64 [b+8], %r2;"
     "ld.local.u16 %h1, [b+12]; st.global.u16 [%r0], %h1;",
 }
@@ -56,7 +58,7 @@ UNDEFINED = {
     ),
     "to global memory": (f"{FIRST} ld.local.u64 %r2, [a]; st.global.u64 [%r0], %r2;", STORED.format("u64")),
     "changed in between": (
-        f"{FIRST} ld.local.u64 %r2, [a]; shl.b64 %r2, %r2, 16; st.local.u64 [b], %r2; ld.local.u16 %h1, [b+4];"
+        f"{FIRST} ld.local.u64 %r2, [a]; shr.u64 %r2, %r2, 16; st.local.u64 [b], %r2; ld.local.u16 %h1, [b+4];"
         "st.global.u16 [%r0], %h1;",
         STORED.format("u16"),
     ),

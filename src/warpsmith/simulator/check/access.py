@@ -186,9 +186,11 @@ class AccessCheck:
             for k in range(width):
                 at.space.shadow[index + k] |= UNDEFINED
 
-    def undefined_use(self, x: Lanes, flags: NDArray[np.bool_], what: str) -> None:
-        """Report active lanes whose undefined value is used as `what` (an address, a predicate)."""
-        lanes = flags if x.mask is None else flags & x.mask
+    def undefined_use(self, x: Lanes, masks: NDArray[np.uint8], what: str) -> None:
+        """Report active lanes whose undefined value, by its mask, is used as `what` (an address, a predicate)."""
+        if not masks.any():
+            return
+        lanes = masks != 0 if x.mask is None else (masks != 0) & x.mask
         if lanes.any():
             self.report_undefined(x, lanes, f"used as {'an' if what[0] in 'aeiou' else 'a'} {what}")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.engine import Engine
     from warpsmith.simulator.program import Operation
 
-__all__ = ["bystander", "collective"]
+__all__ = ["bystander", "collective", "part_complete"]
 
 _TELLS = ("st", "red", "atom", "cp")
 
@@ -36,6 +36,31 @@ def bystander(engine: Engine, cohort: Cohort) -> bool:
         a0, a1, b0, b1 = p.cohort.rect
         parked[a0:a1, b0:b1] |= p.cohort.active()
     return bool((parked[c0:c1, t0:t1] | ~absent).all()) and not _tells_later(engine, cohort)
+
+
+def part_complete(engine: Engine) -> bool:
+    """Let the warps of a held cohort go on (for `wgmma` warpgroups) whose lanes have all come; return whether there were any.
+
+    They are held together with others while those may come: warps of several CTAs that wait for each other by locks.
+    """
+    m = engine.machine
+    for cohort in engine.held:
+        c0, c1, t0, t1 = cohort.rect
+        operation = collective(engine, cohort)
+        width = 128 if operation is not None and operation.opcode == "wgmma" else 32
+        first, stop = t0 // width * width, min(-(-t1 // width) * width, m.threads)
+        here = np.zeros((c1 - c0, stop - first), np.bool_)
+        here[:, t0 - first : t1 - first] = cohort.active()
+        starts = np.arange(0, stop - first, width)
+        lacking = np.logical_or.reduceat(m.live[c0:c1, first:stop] & ~here, starts, axis=1)
+        lacking = np.repeat(lacking, width, axis=1)[:, t0 - first : t1 - first]
+        able = cohort.active() & ~lacking
+        if able.any() and (cohort.active() & lacking).any():
+            engine.held.remove(cohort)
+            engine.held.append(cohort.part(lacking & cohort.active()))
+            engine.ready.append(cohort.part(able))
+            return True
+    return False
 
 
 def _tells_later(engine: Engine, cohort: Cohort) -> bool:

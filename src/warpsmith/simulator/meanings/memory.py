@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from warpsmith.simulator.access import Located, locate, quick, read, write
-from warpsmith.simulator.copied_bytes import keep, undefined_bytes
+from warpsmith.simulator.definedness_bytes import whole
 from warpsmith.simulator.meanings.registry import machine
 from warpsmith.simulator.operands import VectorDest
 from warpsmith.simulator.registers import dtype_of
@@ -182,11 +182,12 @@ def _mark(x: Lanes, dest: Any, undefined: NDArray[np.bool_], width: int) -> None
     if (used := x.op.used_bytes) is not None:
         undefined = undefined & np.array([used >> k & 1 for k in range(undefined.shape[-1])], np.bool_)
     for i, d in enumerate(dest if isinstance(dest, list) else [dest]):
-        flags = undefined[..., width * i : width * (i + 1)]
-        lanes: Any = flags.any(axis=-1)
-        x.put_undefined(d, lanes)
-        if d is not None and 1 < width <= 8:
-            keep(x, d, flags)
+        each = undefined[..., width * i : width * (i + 1)]
+        if width > 8:  # two registers
+            x.put_undefined(d, np.logical_or.reduce(each, axis=-1))
+            continue
+        mask = np.packbits(each, axis=-1, bitorder="little")[..., 0]
+        x.put_undefined(d, mask | (whole(mask) & np.uint8(256 - (1 << width) & 0xFF)))  # extended: by the sign, perhaps
 
 
 @machine("st")
@@ -206,9 +207,7 @@ def store(m: Match) -> Callable[..., None]:
 
     def st(x: Lanes, address: Any, data: Any, *_: Any) -> None:
         located = locate(x, space, address, total)
-        undefined = x.undefined_items(index)
-        if undefined is not None and any(x.op.copied):
-            undefined = undefined_bytes(x, index, undefined, width)
+        undefined = _bytes_undefined(x, index, width, parts)
         if parts > 1 and any(v is None for v in data):
             _in_pieces(x, located, data, width, undefined, label)
             return
@@ -234,6 +233,17 @@ def store(m: Match) -> Callable[..., None]:
                     )
 
     return st
+
+
+def _bytes_undefined(x: Lanes, operand: int, width: int, parts: int) -> NDArray[np.bool_] | None:
+    """Return which bytes `[C, T, n]` of a value in registers are undefined, `width` of each part; None: none."""
+    masks = x.undefined_bytes(operand)
+    if masks is None:
+        return None
+    bits = np.unpackbits(masks[..., None], axis=-1, bitorder="little", count=width)
+    if masks.shape[-1] != parts:
+        bits = np.broadcast_to(bits.any(axis=(-1, -2), keepdims=True), (*x.shape, parts, width))
+    return bits.reshape(*x.shape, parts * width).view(np.bool_)
 
 
 def _in_pieces(x: Lanes, located: list[Located], data: Any, width: int, undefined: Any, label: str) -> None:

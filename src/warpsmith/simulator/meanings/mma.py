@@ -126,6 +126,9 @@ def _volta(types: tuple[str, str, str, str], a_layout: str, b_layout: str) -> Fu
             product = volta_product(x.machine, left, right, third, types)
         else:
             product = multiply(x.machine, left, right, third, types, volta_shape=True)
+        undefined = undefined_elements(x, (stacked["a"], stacked["b"], stacked["c"]), warps, tiles=4)
         write_registers(x, d, packed(product.reshape(-1, 32, 8), stacked["d"]), warps)
+        put_undefined_elements(x, d, undefined, stacked["d"], warps)
 
+    run.knows_defined = True  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
     return run

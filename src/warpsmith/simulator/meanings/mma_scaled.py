@@ -11,7 +11,8 @@ from warpsmith.simulator.block_scaled import Scaled, scaled_product, sparse_scal
 from warpsmith.simulator.fragments import accumulator, operand_a, operand_b
 from warpsmith.simulator.operand_values import values
 from warpsmith.simulator.packing import elements, matrices, packed, registers, write_registers
-from warpsmith.simulator.scale_factors import factors
+from warpsmith.simulator.product_definedness import put_undefined_elements, undefined_elements
+from warpsmith.simulator.scale_factors import factors, undefined_factors
 from warpsmith.simulator.sparse import Sparsity
 
 if TYPE_CHECKING:
@@ -55,8 +56,17 @@ def block_scaled(m: Match) -> Function:
             e, selector = metadata
             kept = sparsity.columns(x.machine, registers(x, e)[0].reshape(-1, 32)[warps], int(selector))
             product = sparse_scaled_product(x.machine, left, right, third, of_a, of_b, types, kept)
+        first = 4 + len(metadata)  # of the factors among the operands
+        bad = (
+            _undefined_factors(x, first, ida, warps, (count, "a")),
+            _undefined_factors(x, first + 2, idb, warps, (count, "b")),
+        )
+        maps = map_a, map_b, map_c
+        undefined = undefined_elements(x, maps, warps, None if sparsity is None else 4, factors=bad)
         write_registers(x, d, packed(product, map_c), warps)
+        put_undefined_elements(x, d, undefined, map_c, warps)
 
+    run.knows_defined = True  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
     return run
 
 
@@ -69,3 +79,14 @@ def _factors(x: Lanes, held: Any, selector: Any, warps: NDArray[np.bool_], how: 
     """Return the factors of A or B; `how` is their count for a row, their type and the operand."""
     chosen = registers(x, selector).reshape(2, -1, 32)[:, warps]
     return factors(registers(x, held)[0].reshape(-1, 32)[warps], chosen, *how)
+
+
+def _undefined_factors(
+    x: Lanes, operand: int, selector: Any, warps: NDArray[np.bool_], how: tuple[int, str]
+) -> NDArray[np.bool_] | None:  # fmt: skip
+    """Return for which rows or columns a factor is undefined; None: none. `how` is their count and the operand."""
+    masks = x.undefined_bytes(operand)
+    if masks is None:
+        return None
+    chosen = registers(x, selector).reshape(2, -1, 32)[:, warps]
+    return undefined_factors(masks[..., 0].reshape(-1, 32)[warps], chosen, *how)

@@ -299,7 +299,7 @@ def _undefined_source(x: Lanes, count: int) -> NDArray[np.bool_] | None:
     slots = x.op.operand_slots(len(x.op.operands) - 1).get("b32", ())
     if len(slots) != count:
         return None
-    flags = np.stack([x.warps(registers.undefined_view("b32", s, None, x.rect)) for s in slots])
+    flags = np.stack([x.warps(registers.undefined_view("b32", s, None, x.rect) != 0) for s in slots])
     return flags if flags.any() else None
 
 

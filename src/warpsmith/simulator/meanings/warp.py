@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpsmith.simulator.definedness_bytes import whole
 from warpsmith.simulator.meanings import float as single
 from warpsmith.simulator.meanings.forms import Form, form_of
 from warpsmith.simulator.meanings.registry import machine
@@ -72,15 +73,15 @@ def shfl(m: Match) -> Fn:
         first, second = d if isinstance(d, tuple) else (d, None)
         b, c = (x.warps(np.broadcast_to(np.asarray(v).astype(np.int64), x.shape)) for v in (b, c))
         source, inside = shuffle_source(mode, b, c)
-        undefined = ((executing >> source.astype(np.uint32)) & 1) == 0  # of a lane that is not here
-        if (flags := x.undefined(1)) is not None:
-            undefined |= np.take_along_axis(x.warps(flags), source, axis=-1)
+        undefined = whole(((executing >> source.astype(np.uint32)) & 1) == 0)  # of a lane that is not here
+        if (masks := x.undefined_bytes(1)) is not None:
+            undefined |= np.take_along_axis(x.warps(masks[..., 0]), source, axis=-1)
         chosen = _undefined(x, 2, 3, 4)
         values = x.warps(np.broadcast_to(a, x.shape))
         x.put(first, x.threads_of(np.take_along_axis(values, source, axis=-1)))
         x.put(second, x.threads_of(inside))
         _mark(x, (second,), chosen)
-        _mark(x, (first,), undefined if chosen is None else undefined | chosen)
+        _mark(x, (first,), undefined if chosen is None else undefined | whole(chosen))
 
     return fn
 
@@ -105,8 +106,8 @@ def _undefined_together(x: Lanes, taking: NDArray[np.uint32], decided: Array | N
     return given if members is None else given | members
 
 
-def _mark(x: Lanes, dests: tuple[Any, ...], undefined: NDArray[np.bool_] | None) -> None:
-    """Mark results, which have just been put, as undefined in lanes `[C, W, 32]`."""
+def _mark(x: Lanes, dests: tuple[Any, ...], undefined: NDArray[np.bool_] | NDArray[np.uint8] | None) -> None:
+    """Mark results, which have just been put, as undefined in lanes `[C, W, 32]`, or bytes of them by masks."""
     if undefined is not None and undefined.any():
         for dest in dests:
             x.put_undefined(dest, x.threads_of(undefined))

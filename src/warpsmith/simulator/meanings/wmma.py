@@ -18,6 +18,7 @@ from warpsmith.simulator.meanings.registry import machine, refuse
 from warpsmith.simulator.multiply import multiply
 from warpsmith.simulator.operand_values import WIDTH, values
 from warpsmith.simulator.packing import elements, matrices, packed, registers, write_registers
+from warpsmith.simulator.product_definedness import masks_of, put_undefined_elements, undefined_elements
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,18 +85,19 @@ def load(m: Match) -> Function:
 
 def _load_register(
     x: Lanes, space: str | None, base: Any, outer: Any, inner: Any, step: Any, width: int
-) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Return one register `[C, T]` and where it is undefined; whole where elements are under a byte or double."""
+) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
+    """Return one register `[C, T]` and the mask of its undefined bytes (None: none)."""
     size = {1: 4, 4: 4, 64: 8}.get(width, width // 8)
     parts = 1 if size * 8 != width or size == 8 else outer.shape[1]
     word = np.zeros(x.shape, np.uint64 if size == 8 else np.uint32)
-    undefined: NDArray[np.bool_] | None = None
+    undefined: NDArray[np.uint8] | None = None
     for part in range(parts):
         where = base + _offset(outer[:, part], inner[:, part], step, width, x.shape[1] // 32)
         data, flags = x.load_items(space, where, size)
         word |= np.ascontiguousarray(data).view(f"u{size}")[..., 0].astype(word.dtype) << word.dtype.type(part * width)
         if flags is not None:
-            undefined = flags.any(-1) if undefined is None else undefined | flags.any(-1)
+            mask = np.packbits(flags, axis=-1, bitorder="little")[..., 0] << np.uint8(part * size)
+            undefined = mask if undefined is None else undefined | mask
     return word, undefined
 
 
@@ -114,11 +116,13 @@ def store(m: Match) -> Function:
         bits = registers(x, a)
         row, column = _map("d", rows, columns, bits.shape[0], width)
         parts = elements(bits, width)
+        undefined = x.undefined_bytes(1)
         for i in range(bits.shape[0]):
             for part in range(row.shape[2]):
                 outer, inner = (row[i, :, part], column[i, :, part]) if by_rows else (column[i, :, part], row[i, :, part])
                 where = address + _offset(outer, inner, step, width, x.shape[1] // 32)
-                x.store(space, where, np.ascontiguousarray(parts[i, ..., part])[..., None].view(np.uint8))
+                bad = None if undefined is None else (undefined[..., i] & masks_of(row.shape[2])[part]) != 0
+                x.store(space, where, np.ascontiguousarray(parts[i, ..., part])[..., None].view(np.uint8), bad)
 
     return run
 
@@ -139,10 +143,12 @@ def mma(m: Match) -> Function | Refused:
     def run(x: Lanes, d: Any, a: Any, b: Any, c: Any) -> None:
         warps = x.warps(x.active()).any(-1).reshape(-1)
         sides: list[Any] = []
+        maps: list[Any] = []
         for name, operand, type_ in (("a", a, a_type), ("b", b, b_type), ("c", c, c_type)):
             bits, extent = registers(x, operand), _extent(name, shape)
             parts = elements(bits, _WIDTHS[type_])
-            matrix = matrices(parts, _map(name, *extent, bits.shape[0], _WIDTHS[type_]), extent, warps)
+            maps.append(_map(name, *extent, bits.shape[0], _WIDTHS[type_]))
+            matrix = matrices(parts, maps[-1], extent, warps)
             dtype = {"f32": np.float32, "s32": np.int32}.get(type_)
             sides.append(values(matrix, type_) if dtype is None else np.ascontiguousarray(matrix).view(dtype))
         if xor:
@@ -155,6 +161,9 @@ def mma(m: Match) -> Function | Refused:
             for k in _SPLIT.get(a_type, (slice(None),)):  # what ptxas makes of a product: one after the other
                 product = multiply(x.machine, sides[0][..., k], sides[1][..., k, :], product, types, saturate=saturate)
         where = _map("d", *_extent("d", shape), len(d), _WIDTHS[d_type])
+        undefined = undefined_elements(x, (maps[0], maps[1], maps[2]), warps)
         write_registers(x, d, packed(product, where), warps)
+        put_undefined_elements(x, d, undefined, where, warps)
 
+    run.knows_defined = True  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
     return run
