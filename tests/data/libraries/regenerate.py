@@ -3,9 +3,9 @@
     python tests/data/libraries/regenerate.py SOURCES BUILDS [NAME…]
 
 NAME is a name in `LIBRARIES` or `name.architecture`, e.g. `cub_sort.80`. SOURCES is a folder with the source distributions of
-the versions below (PyPI: flash-attn, mamba-ssm, causal-conv1d), unpacked; CUB 3.0.1 comes with nvcc 13.0, which is needed.
-Builds are kept in BUILDS and used again. Writes tests/data/ptx/libraries, with nothing but the entries that are launched,
-and launches.json here.
+the versions below (PyPI: flash-attn, mamba-ssm, causal-conv1d, vllm), unpacked; CUB 3.0.1 comes with nvcc 13.0, which is
+needed. Builds are kept in BUILDS and used again. Writes tests/data/ptx/libraries, with nothing but the entries that are
+launched, and launches.json here.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Library(NamedTuple):
 
 
 FLASH_ATTENTION, MAMBA, CONVOLUTION = "flash_attn-2.8.3.post2/csrc", "mamba_ssm-2.3.2.post1/csrc", "causal_conv1d-1.7.0/csrc"
+VLLM = "vllm-0.33.0/csrc"
 FLASH = (f"{FLASH_ATTENTION}/flash_attn/src", f"{FLASH_ATTENTION}/cutlass/include")
 
 
@@ -90,6 +91,10 @@ LIBRARIES: dict[str, Library] = {
     "selective_scan": Library(
         "a b c d u delta biases out states z gated", {"": (2, 3, 1100, 4, 1)}, (f"{MAMBA}/selective_scan",),
         flags=("-DWEIGHT=float",),
+    ),
+    "marlin_int4": Library(
+        "a weights c sums scales zeros locks", {"": (16, 256, 512, 4), "_three": (13, 256, 512, 3)},
+        (VLLM, f"{VLLM}/quantization/marlin"), "marlin", "#define WEIGHT vllm::kU4B8\n#define GROUP 128\n",
     ),
 }  # fmt: skip
 

@@ -1,0 +1,2 @@
+#pragma once
+#define STD_TORCH_CHECK(condition, ...)
