@@ -53,15 +53,15 @@ class UnusedLoads:
 
     def __init__(self, races: RaceWatch, program: Program) -> None:
         self.races = races
-        self._operations, used = _used(program)
-        self._stores: dict[int, Mask] = {}
-        """By the store's operation: the threads of each row that have executed it, for those that a load may go to alone."""
-        shape = (races.machine.rows, races.machine.threads)
-        for op in self._operations:
-            if _stores(op) and not _stored(op) <= used:
-                self._stores[id(op)] = np.zeros(shape, np.bool_)
-        self._used = used
-        self._ends: dict[int, list[Mask] | None] = {}
+        self._operations, self._used = _used(program)
+        self._shape = (races.machine.rows, races.machine.threads)
+        self._stores: dict[int, Mask | None] = {}
+        """By operation: stores that the value of a load may go to alone; the threads of each row that have executed them."""
+        loads = [op for op in self._operations if _may_be_unused(op) and not op.writes() <= self._used]
+        if loads:
+            reached = self._reached({cell for op in loads for cell in op.writes()})
+            self._stores = dict.fromkeys(self._fed(reached))
+        self._ends: dict[int, list[int] | None] = {}
         self._kept: dict[tuple[int, ...], _Kept] = {}
         if self._stores:
             races.machine.end_hooks.append(self._row_end)
@@ -69,12 +69,16 @@ class UnusedLoads:
 
     def stored(self, x: Lanes, lanes: Mask) -> None:
         """Note lanes `[C, T]` that execute a store."""
-        if (done := self._stores.get(id(x.op))) is not None:
-            done[x.c0 : x.c1, x.t0 : x.t1] |= lanes
+        if (key := id(x.op)) not in self._stores:
+            return
+        if (done := self._stores[key]) is None:
+            done = self._stores[key] = np.zeros(self._shape, np.bool_)
+        done[x.c0 : x.c1, x.t0 : x.t1] |= lanes
 
     def _begin(self, row: int) -> None:
         for done in self._stores.values():
-            done[row] = False
+            if done is not None:
+                done[row] = False
 
     # --- races ------------------------------------------------------------------------------------------------------
 
@@ -126,30 +130,43 @@ class UnusedLoads:
         for key, kept in [(k, v) for k, v in self._kept.items() if v.row == row]:
             del self._kept[key]
             ends = self._ends_of(kept.load)
-            if ends is None or any(done[row, kept.thread] for done in ends):
+            if ends is None or any((done := self._stores[e]) is not None and done[row, kept.thread] for e in ends):
                 kept.tell()
 
-    def _ends_of(self, load: Operation) -> list[Mask] | None:
-        """Return who has executed the stores that a load's value goes to; None if it goes elsewhere, too, or nowhere at all."""
+    def _ends_of(self, load: Operation) -> list[int] | None:
+        """Return the stores that a load's value goes to; None if it goes elsewhere, too, or nowhere at all."""
         if id(load) not in self._ends:
             self._ends[id(load)] = self._follow(load)
         return self._ends[id(load)]
 
-    def _follow(self, load: Operation) -> list[Mask] | None:
-        if load.opcode not in ("ld", "ldu") or is_strong(load):
+    def _follow(self, load: Operation) -> list[int] | None:
+        if not _may_be_unused(load):
             return None
-        reached, more = set(load.writes()), True
+        reached = self._reached(set(load.writes()))
+        if not reached.isdisjoint(self._used):
+            return None
+        return self._fed(reached) or None
+
+    def _fed(self, cells: set[Any]) -> list[int]:
+        """Return the stores that write the value of one of some registers."""
+        return [id(op) for op in self._operations if _stores(op) and not cells.isdisjoint(_stored(op))]
+
+    def _reached(self, cells: set[Any]) -> set[Any]:
+        """Return registers and those that arithmetic computes of them."""
+        more = True
         while more:
             more = False
             for op in self._operations:
-                if not _arithmetic(op) or op.writes() <= reached or reached.isdisjoint(op.reads()):
-                    continue
-                reached |= op.writes()
-                more = True
-        if not reached.isdisjoint(self._used):
-            return None
-        stores = [op for op in self._operations if _stores(op) and not reached.isdisjoint(_stored(op))]
-        return [self._stores[id(op)] for op in stores] or None
+                if _arithmetic(op) and not cells.isdisjoint(op.reads()) and not op.writes() <= cells:
+                    cells |= op.writes()
+                    more = True
+        return cells
+
+
+def _may_be_unused(op: Operation) -> bool:
+    """Say whether an instruction is a weak load that may read global memory."""
+    spaces = {w.partition("::")[0] for w in op.text.split(".")}
+    return op.opcode in ("ld", "ldu") and spaces.isdisjoint({"shared", "local", "param", "const"}) and not is_strong(op)
 
 
 def _arithmetic(op: Operation) -> bool:
