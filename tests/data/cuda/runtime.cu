@@ -1,11 +1,9 @@
-// Kernels for NVRTC: a switch, structures by value, recursion, a table of functions, the functions of libdevice.
+// Kernels for NVRTC: a switch, structures by value, functions of libdevice.
 struct Parts {
   double v[5];
   int n;
   char c[3];
 };
-
-typedef float (*Function)(float, float);
 
 __device__ int tuning = 3;
 __constant__ int table[16] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3};
@@ -60,29 +58,6 @@ extern "C" __global__ void by_value(double *out, int n) {
   if (i >= n) return;
   Parts p = make(i);
   out[i] = fold(p, make_float4(1.f, 2.f, 3.f, .5f), make_short2(-3, i), (char)(i * 7), i & 1);
-}
-
-__device__ __noinline__ unsigned ackermann(unsigned m, unsigned n) {
-  while (m) {
-    n = n ? ackermann(m, n - 1) : 1;
-    m--;
-  }
-  return n + 1;
-}
-
-extern "C" __global__ void recursion(unsigned *out) {
-  int i = threadIdx.x;
-  out[i] = ackermann(i % 3, i / 3 % 4);
-}
-
-__device__ float sum(float a, float b) { return a + b; }
-__device__ float product(float a, float b) { return a * b; }
-__device__ float difference(float a, float b) { return a - b; }
-__device__ Function operations[3] = {sum, product, difference};
-
-extern "C" __global__ void pointers(const float *a, const float *b, float *out) {
-  int i = threadIdx.x;
-  out[i] = operations[i % 3](a[i], b[i]);
 }
 
 extern "C" __global__ __launch_bounds__(128, 2) void functions(const double *x, double *out, int n) {

@@ -56,13 +56,6 @@ void product(int n, const float *restrict a, const float *restrict b, float *res
     }
   }
 }
-void counts(int n, const uint8_t *restrict x, int *restrict out) {
-#pragma acc parallel loop copyin(x[:n]) copy(out[:16])
-  for (int i = 0; i < n; i++) {
-#pragma acc atomic update
-    out[x[i] & 15] += 1;
-  }
-}
 void total(int n, const long *restrict x, long *restrict out) {
   long sum = 0; long product = 1; int odd = 0;
 #pragma acc parallel loop gang worker vector copyin(x[:n]) reduction(+: sum) reduction(^: odd) reduction(max: product) copy(sum, odd, product)

@@ -76,16 +76,6 @@ def product(rng: np.random.Generator) -> Judge:
     assert np.array_equal(c, a @ b)
 
 
-@program("counts$_omp_fn$0", machine=True)
-def counts(rng: np.random.Generator) -> Judge:
-    """Atomic updates"""
-    n = 200
-    x = rng.integers(0, 256, n, dtype=np.uint8)
-    out = np.arange(16, dtype=np.int32)
-    yield Launch([[x, out, _int(n)]], grid=2)
-    assert np.array_equal(out, np.arange(16) + np.bincount(x & 15, minlength=16))
-
-
 @program("total$_omp_fn$0", machine=True)
 def total(rng: np.random.Generator) -> Judge:
     """Reductions over gangs, workers and lanes"""

@@ -7,7 +7,6 @@ import numpy as np
 from programs.program import Collection, Judge, Launch
 
 program = Collection("nvrtc", "runtime", ("sm_80.debug", "sm_80.relocatable", "sm_90a.lines"))
-T = np.arange(32)
 
 
 def _of_operation(op: int, a: int, b: int, table: list[int]) -> int:
@@ -45,24 +44,6 @@ def by_value(rng: np.random.Generator) -> Judge:
         char = (i * 7 + 128) % 256 - 128
         total = sum(i * 1.5 + k % 5 for k in range(i % 6))
         assert out[i] == total + 0.5 * i + 3 + char + (i + 1 if i & 1 else i + 2)
-
-
-@program()
-def recursion(rng: np.random.Generator) -> Judge:
-    """A function that calls itself, to a depth of each lane's own"""
-    out = np.zeros(32, np.uint32)
-    yield Launch([out])
-    m, n = T % 3, T // 3 % 4
-    assert np.array_equal(out, np.choose(m, [n + 1, n + 2, 2 * n + 3]))
-
-
-@program()
-def pointers(rng: np.random.Generator) -> Judge:
-    """A table of pointers to functions"""
-    a, b = (rng.normal(size=32).astype(np.float32) for _ in range(2))
-    out = np.zeros(32, np.float32)
-    yield Launch([a, b, out])
-    assert np.array_equal(out, np.choose(T % 3, [a + b, a * b, a - b]))
 
 
 @program()

@@ -64,7 +64,7 @@ class Program:
     """A kernel of one source, compiled for several architectures."""
 
     compiler: str
-    """Folder of tests/data/ptx: nvcc, nvrtc, triton, clang, cute, gcc, numba, tinygrad, warp"""
+    """Folder of tests/data/ptx: nvcc, nvrtc, triton, clang, cute, gcc, mojo, numba, tinygrad, warp"""
     source: str
     """Stem of the PTX files in front of the architecture."""
     name: str

@@ -7,6 +7,7 @@ in a process of its own.
 
 import ctypes
 import lzma
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,11 +22,12 @@ FILES = {
 
 def compiled(folder, options):
     """Return the PTX that the library in a folder makes."""
-    for builtins in folder.rglob("libnvrtc-builtins.so*"):
+    for builtins in folder.resolve().rglob("libnvrtc-builtins.so*"):
         ctypes.CDLL(str(builtins), ctypes.RTLD_GLOBAL)
-    library = ctypes.CDLL(str(min(folder.rglob("libnvrtc.so*"))))
+    library = ctypes.CDLL(str(min(folder.resolve().rglob("libnvrtc.so*"))))
     source, program, size = (HERE.parents[1] / "cuda" / "runtime.cu").read_bytes(), ctypes.c_void_p(), ctypes.c_size_t()
     assert library.nvrtcCreateProgram(ctypes.byref(program), source, b"runtime.cu", 0, None, None) == 0
+    os.chdir("/")  # which the text names
     words = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
     assert library.nvrtcCompileProgram(program, len(options), words) == 0
     assert library.nvrtcGetPTXSize(program, ctypes.byref(size)) == 0

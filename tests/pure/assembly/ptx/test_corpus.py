@@ -15,7 +15,7 @@ from warpsmith.base.source import Source
 
 def test_the_corpus_is_there() -> None:
     assert {p.parent.name for p in FILES} == {
-        "clang", "cute", "cutlass", "gcc", "gluon", "libraries", "numba", "nvcc", "nvrtc",
+        "clang", "cute", "cutlass", "gcc", "gluon", "libraries", "mojo", "numba", "nvcc", "nvrtc",
         "tilelang", "tinygrad", "triton", "warp",
     }  # fmt: skip
     assert len(FILES) > 90
