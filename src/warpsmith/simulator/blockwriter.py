@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from warpsmith.simulator import tracking
 from warpsmith.simulator.binding import (
     destination,
     register_row,
@@ -21,14 +22,12 @@ from warpsmith.simulator.binding import (
     source,
     special,
     special_moving,
-    undefined_rows,
     whole_row,
     width_of,
 )
 from warpsmith.simulator.collectives import COLLECTIVES, is_collective
 from warpsmith.simulator.compiled_source import compiled_source
-from warpsmith.simulator.definedness import Rule, copy_mask, cuts, registers_of, rule_of, says_itself
-from warpsmith.simulator.definedness_bytes import ALL, NONE, spread
+from warpsmith.simulator.definedness import cuts, rule_of, says_itself
 from warpsmith.simulator.grouping import Group, groups, is_product, load_registers
 from warpsmith.simulator.program import Address, Const, Lowered, Operation, Reg, Special, Vector
 from warpsmith.simulator.special import is_moving
@@ -78,7 +77,7 @@ class Writer:
             self.emit(" return None")
         arguments = [self.argument(op, i) for i in range(len(op.operands))]
         if self.tracked:
-            self.address_checks(op)
+            tracking.address_checks(self, op)
         return self.finish(block, f"return {self.constant(op.fn)}({', '.join(['x', *arguments])})")
 
     def finish(self, block: Block, last: str) -> tuple[Callable[..., Any], list[Any]]:
@@ -88,6 +87,7 @@ class Writer:
         environment: dict[str, Any] = {
             "copyto": np.copyto, "add": np.add, "where": np.where, "logical_not": np.logical_not, "greater": np.greater,
             "logical_and": np.logical_and, "bitwise_or": np.bitwise_or, "bitwise_and": np.bitwise_and, "array": np.array,
+            "not_equal": np.not_equal, "negative": np.negative,
         }  # fmt: skip
         exec(compiled_source(text, f"<block {block.index} of {block.function}>"), environment)
         return environment["make"], self.binds
@@ -132,7 +132,7 @@ class Writer:
         """Combine the mask with a guard predicate into the name `self.mask`."""
         row = self.name(("row", p.bank, p.slot, p.dtype, 0, 1), register_row(p))
         if self.tracked:
-            self.emit(f"x.machine.check.undefined_use(x, {self.undefined_name(p)}, 'guard predicate')")
+            self.emit(f"x.machine.check.undefined_use(x, {tracking.undefined_name(self, p)}, 'guard predicate')")
         if not self.mask and not p.negated:
             self.mask = row
             return
@@ -199,13 +199,13 @@ class Writer:
             )
         ins = [self.read(o, g, i, i) for i, o in enumerate(op.operands) if not op.written[i]]
         rule = rule_of(op) if self.tracked else None
-        flags = self.decide(op, rule, ins) if rule is not None else None
+        flags = tracking.decide(self, op, rule, ins) if rule is not None else None
         fn = self.constant(op.fn)
         order = [*ins, *outs] if isinstance(op.fn, np.ufunc) else [*outs, *ins]
         self.emit(f"{fn}({', '.join(order)})")
         self.lines += after
         if self.tracked:
-            self.propagate(op, decided=flags)
+            tracking.propagate(self, op, decided=flags)
 
     def _whole(self, operand: Reg, many: int | None, step: int) -> Callable[[Lanes], Any]:
         return whole_row(operand) if many is None else rows(operand, many, step)
@@ -225,9 +225,7 @@ class Writer:
             to = self.name(("row", d.bank, d.slot, d.dtype, d.byte, d.count), register_row(d))
         self.emit(f"copyto({to}, {self.read(a, g, 1)}{self.where()}, casting='unsafe')")
         if self.tracked:
-            mask = self.undefined_name(a) if isinstance(a, Reg) else "0"
-            to = self.undefined_name(d)
-            self.emit(f"{self.constant(copy_mask(d, a))}({to}, {mask}, {self.mask or 'True'})")
+            tracking.copied(self, d, a)
 
     def machine(self, op: Operation, restore: str) -> None:
         """Write a call of a machine meaning."""
@@ -242,10 +240,10 @@ class Writer:
             self.rendezvous(op, restore)
         arguments = [self.argument(op, i) for i in range(len(op.operands))]
         if self.tracked:
-            self.address_checks(op)
+            tracking.address_checks(self, op)
         self.emit(f"{self.constant(op.fn)}({', '.join(['x', *arguments])})")
         if self.tracked and not says_itself(op):
-            self.propagate(op, keep=True)
+            tracking.propagate(self, op, keep=True)
         elif not self.tracked and any(op.written):
             self.emit("if x.machine.tracking_began:")
             if indent:
@@ -348,51 +346,6 @@ class Writer:
     def constant_int(self, value: int) -> str:
         """Return the closure variable of an int64."""
         return self.name(("int64", value), lambda _: np.int64(value))
-
-    # --- definedness ----------------------------------------------------------------------------------------------
-
-    def undefined_name(self, reg: Reg) -> str:
-        """Return the closure variable of a register's mask of undefined bytes."""
-        return self.name(("undefined", reg.bank, reg.slot), undefined_rows(reg))
-
-    def decide(self, op: Operation, rule: Rule, ins: list[str]) -> str:
-        """Write, before the operation overwrites its operands: a rule says which bytes of the result are undefined."""
-        out = self.name(("scratch", np.uint8, 71), scratch(np.uint8, 71))
-        given = [o for i, o in enumerate(op.operands) if not op.written[i]]
-        none = self.constant(NONE)
-        masks = [self.undefined_name(o) if isinstance(o, Reg) else none for o in given]
-        cut = [isinstance(o, Reg) and (o.bank, o.slot) in self.cut for o in given]
-        if op.opcode == "or" and any(cut):  # word & mask | field: the other bits of the word may never be used
-            fields = masks if all(cut) else [masks[cut[0]], self.constant(ALL)]
-            self.emit(f"bitwise_and({', '.join([*fields, out])})")
-            return out
-        self.emit(f"{self.constant(rule)}({', '.join([out, *ins, *masks])})")
-        return out
-
-    def propagate(self, op: Operation, *, keep: bool = False, decided: str | None = None) -> None:
-        """Write: a result is undefined where an operand is; with `keep` also where the meaning has said so."""
-        read = sorted({self.undefined_name(r) for i, o in enumerate(op.operands) if not op.written[i] for r in registers_of(o)})
-        to = [self.undefined_name(r) for i, o in enumerate(op.operands) if op.written[i] for r in registers_of(o)]
-        if not to or (keep and not read):
-            return
-        value = decided or "0"
-        if op.opcode == "wgmma":  # its results come later, defined
-            read, keep = [], False
-        if decided is None and read:
-            value = self.name(("scratch", np.uint8, 70), scratch(np.uint8, 70))
-            if len(read) > 1:
-                self.emit(f"bitwise_or({read[0]}, {read[1]}, {value})")
-            for r in read[2:]:
-                self.emit(f"bitwise_or({value}, {r}, {value})")
-            self.emit(f"{self.constant(spread)}({read[0] if len(read) == 1 else value}, {value})")
-        for t in to:
-            self.emit(f"bitwise_or({t}, {value}, {t}{self.where()})" if keep else f"copyto({t}, {value}{self.where()})")
-
-    def address_checks(self, op: Operation) -> None:
-        """Write: an undefined address is a fault."""
-        for o in op.operands:
-            if isinstance(o, Address) and isinstance(o.base, Reg):
-                self.emit(f"x.machine.check.undefined_use(x, {self.undefined_name(o.base)}, 'address')")
 
 
 def _safe(fn: Any) -> bool:

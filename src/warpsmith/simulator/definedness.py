@@ -2,9 +2,9 @@
 
 Compilers compute both sides of `a && b` and of `p ? x : y` when that does no harm, and pack two values into one register, so
 that values nobody wrote reach instructions whose result, or a part of it, does not depend on them. A register's *mask* `[C, T]`
-(uint8) has a bit for each of its bytes that is undefined, lowest first; bits past its width mean nothing. A rule fills in the
-mask `out` of the result from the operands' values and their masks (0 for constants). Without one, every byte of a result
-is undefined where any of an operand is.
+(uint8) has a bit for each of its bytes that is undefined, lowest first; bits past its width are set with others only. A rule
+fills in the mask `out` of the result from the operands' values and their masks (0 for constants). Without one, every byte of a
+result is undefined where any of an operand is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpsmith.simulator.definedness_bytes import byte_rule_of, whole, widths_of
+from warpsmith.simulator.definedness_bytes import byte_rule_of, bytes_of, whole, widths_of
 from warpsmith.simulator.program import Const, Pair, Reg, Vector
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def _decides(value: Any, mask: Any, absorbing: int) -> Any:
 
 
 def _conjunction(out: Masks, a: Any, b: Any, ua: Any, ub: Any) -> None:
-    out[...] = (ua | ub) & ~(_decides(a, ua, 0) | _decides(b, ub, 0))
+    out[...] = (ua | ub) & ~(_decides(a, ua, 0) | _decides(b, ub, 0)) & bytes_of(a, b)
 
 
 def _disjunction(out: Masks, a: Any, b: Any, ua: Any, ub: Any) -> None:
-    out[...] = (ua | ub) & ~(_decides(a, ua, -1) | _decides(b, ub, -1))
+    out[...] = (ua | ub) & ~(_decides(a, ua, -1) | _decides(b, ub, -1)) & bytes_of(a, b)
 
 
 def _selection(out: Masks, a: Any, b: Any, p: Any, ua: Any, ub: Any, up: Any) -> None:
@@ -74,12 +74,14 @@ def rule_of(op: Operation) -> Rule | None:
     return byte_rule_of(op)
 
 
-def copy_mask(d: Reg, a: Lowered) -> Callable[[Masks, Any, Any], None]:
-    """Return `fn(to, mask, where)` of a `mov` of a register, or of a part of one, to a register or a part of one."""
+def copy_mask(d: Reg, a: Lowered) -> Callable[[Masks, Any, Any], None] | None:
+    """Return `fn(to, mask, where)` of a `mov` to or from a part of a register; None: the mask goes as it is."""
     width, whole_width = widths_of(d)
+    if width == whole_width and (not isinstance(a, Reg) or widths_of(a) == (width, width)):
+        return None
     start = a.byte if isinstance(a, Reg) else 0
     part = np.uint8((1 << width) - 1)
-    kept = np.uint8(~(int(part) << d.byte) & 0xFF)
+    kept = np.uint8((1 << whole_width) - 1 & ~(int(part) << d.byte))
 
     def run(to: Masks, mask: Any, where: Any) -> None:
         moved = np.asarray(mask, np.uint8) >> np.uint8(start) & part

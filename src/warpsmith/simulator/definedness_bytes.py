@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     Masks = NDArray[np.uint8]
 
-__all__ = ["ALL", "NONE", "byte_rule_of", "spread", "whole", "widths_of"]
+__all__ = ["ALL", "BANKS", "NONE", "byte_rule_of", "bytes_of", "whole", "widths_of"]
 
 NONE, ALL = np.uint8(0), np.uint8(255)
 """Masks of no byte and of all."""
-_BANKS = {"b16": 2, "b32": 4, "b64": 8, "pred": 1}
+BANKS = {"b16": 2, "b32": 4, "b64": 8, "pred": 1}
 _PACKED = {"f16x2": 2, "bf16x2": 2, "u16x2": 2, "s16x2": 2, "f32x2": 4}
 """Packed types, and the bytes of a part."""
 _APART = frozenset(["add", "sub", "mul", "fma", "min", "max", "neg", "abs", "ex2", "tanh"])
@@ -30,17 +30,17 @@ _INTEGERS = frozenset(f"{sign}{bits}" for sign in "us" for bits in (8, 16, 32, 6
 
 def widths_of(reg: Reg) -> tuple[int, int]:
     """Return the bytes of a register that an operand stands for, and all it has."""
-    return np.dtype(reg.dtype).itemsize, _BANKS[reg.bank]
+    return np.dtype(reg.dtype).itemsize, BANKS[reg.bank]
+
+
+def bytes_of(*values: Any) -> np.uint8:
+    """Return the mask of all bytes of operands of one width."""
+    return np.uint8((1 << max(np.asarray(v).dtype.itemsize for v in values)) - 1)
 
 
 def whole(mask: Any) -> Any:
     """Return a mask of all bytes wherever there is one of any."""
     return np.negative((np.asarray(mask) != 0).view(np.uint8))
-
-
-def spread(mask: Masks, out: Masks) -> None:
-    """Fill in a mask of all bytes wherever there is one of any."""
-    np.negative(np.not_equal(mask, 0).view(np.uint8), out=out)
 
 
 def byte_rule_of(op: Operation) -> Callable[..., None] | None:
@@ -153,7 +153,7 @@ def _inserted(out: Masks, a: Any, b: Any, at: Any, count: Any, *masks: Any) -> N
     low, high = first // 8, -(-first // 8)
     mask = np.asarray(masks[0]).astype(np.uint32)
     moved = (mask << np.uint32(low) | mask << np.uint32(high)) & np.uint32(touched)
-    out[...] = moved.astype(np.uint8) | (np.asarray(masks[1], np.uint8) & np.uint8(0xFF & ~filled))
+    out[...] = moved.astype(np.uint8) | (np.asarray(masks[1], np.uint8) & np.uint8((1 << size) - 1 & ~filled))
 
 
 def _funnel(words: list[str]) -> Callable[..., None]:

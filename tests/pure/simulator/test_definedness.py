@@ -201,6 +201,17 @@ def test_what_is_undefined(body: str, lanes: str) -> None:
          + LOWER, ""),
         (HALVES + "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r7, %r8}, {%r5, %r5, %r5, %r5}, {%r5, %r5}, {%r6, %r5}; "
          + UPPER, "16-31"),
+        # what is undefined as a whole
+        ("add.u32 %r6, %r4, %r4; and.b32 %r9, %r6, 0;", ""),
+        ("add.u32 %r6, %r4, %r4; or.b32 %r9, %r6, -1;", ""),
+        ("add.u32 %r6, %r4, %r4; and.b32 %r9, %r6, 255;", "16-31"),
+        ("add.u32 %r6, %r4, %r4; bfi.b32 %r9, %r5, %r6, 0, 32;", ""),
+        ("add.u32 %r6, %r4, %r4; bfi.b32 %r9, %r5, %r6, 0, 24;", "16-31"),
+        ("add.u32 %r6, %r4, %r4; shl.b32 %r9, %r6, 32;", ""),
+        ("add.u32 %r6, %r4, %r4; mov.b32 {%h1, %h2}, %r5; mov.b32 %r6, {%h1, %h2}; mov.u32 %r9, %r6;", ""),
+        ("add.u32 %r6, %r4, %r4; cvt.u64.u32 %rd3, %r6; and.b64 %rd3, %rd3, 0xffffffff00000000; " + LOW, ""),
+        ("ld.shared.u8 %r6, [%r2]; and.b32 %r9, %r6, 0;", ""),
+        ("ld.shared.u8 %r6, [%r2]; shr.u32 %r9, %r6, 8;", "0-31"),  # taken for extended by the sign
         # products
         (_volta(VOLTA_D[0], a="%r4"), "16-31"),
         (_volta(VOLTA_D[0], b="%r4"), ""),

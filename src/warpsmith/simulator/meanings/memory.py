@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from warpsmith.simulator.access import Located, locate, quick, read, write
-from warpsmith.simulator.definedness_bytes import whole
+from warpsmith.simulator.definedness_bytes import BANKS, whole
 from warpsmith.simulator.meanings.registry import machine
 from warpsmith.simulator.operands import VectorDest
 from warpsmith.simulator.registers import dtype_of
@@ -187,7 +187,9 @@ def _mark(x: Lanes, dest: Any, undefined: NDArray[np.bool_], width: int) -> None
             x.put_undefined(d, np.logical_or.reduce(each, axis=-1))
             continue
         mask = np.packbits(each, axis=-1, bitorder="little")[..., 0]
-        x.put_undefined(d, mask | (whole(mask) & np.uint8(256 - (1 << width) & 0xFF)))  # extended: by the sign, perhaps
+        if d is not None and (more := (1 << BANKS[d.bank]) - (1 << width)):  # extended: by the sign, perhaps
+            mask |= whole(mask) & np.uint8(more)
+        x.put_undefined(d, mask)
 
 
 @machine("st")
