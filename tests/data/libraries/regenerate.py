@@ -23,7 +23,7 @@ sys.path.insert(0, str(HERE.parent / "launches"))
 from capture import Capture  # noqa: E402
 
 PTX = HERE.parent / "ptx" / "libraries"
-ARCHS = ("80", "90a")
+ARCHS = ("80", "90a", "120a")
 
 
 class Library(NamedTuple):
@@ -40,6 +40,7 @@ class Library(NamedTuple):
     flags: tuple[str, ...] = ()
     cut: tuple[str, str] = ("", "")
     """A file of SOURCES that becomes kernels.cuh, up to a text where it instantiates everything."""
+    archs: tuple[str, ...] = ARCHS
 
 
 FLASH_ATTENTION, MAMBA, CONVOLUTION = "flash_attn-2.8.3.post2/csrc", "mamba_ssm-2.3.2.post1/csrc", "causal_conv1d-1.7.0/csrc"
@@ -95,6 +96,7 @@ LIBRARIES: dict[str, Library] = {
     "marlin_int4": Library(
         "a weights c sums scales zeros locks", {"": (16, 256, 512, 4), "_three": (13, 256, 512, 3)},
         (VLLM, f"{VLLM}/quantization/marlin"), "marlin", "#define WEIGHT vllm::kU4B8\n#define GROUP 128\n",
+        archs=("80", "90a"),
     ),
 }  # fmt: skip
 
@@ -138,7 +140,9 @@ def main(arguments: list[str]) -> None:
     """Write the files of some libraries, or of all."""
     sources, builds, names = Path(arguments[0]).resolve(), Path(arguments[1]), arguments[2:] or list(LIBRARIES)
     assert "release 13.0," in subprocess.run(["nvcc", "--version"], check=True, capture_output=True, text=True).stdout
-    names = [f"{n}.{a}" for given in names for n, _, one in (given.partition("."),) for a in ((one,) if one else ARCHS)]
+    names = [
+        f"{n}.{a}" for given in names for n, _, one in (given.partition("."),) for a in ((one,) if one else LIBRARIES[n].archs)
+    ]
     if len(names) > 1:  # a process takes down one library: the next would call the first one's stand-in
         for name in names:
             subprocess.run([sys.executable, __file__, *arguments[:2], name], check=True)

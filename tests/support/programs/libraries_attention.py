@@ -12,7 +12,7 @@ from programs.captured import launches
 from programs.program import Collection, Judge
 
 F16, BF16 = np.float16, ml_dtypes.bfloat16
-_collection = Collection("libraries", "", ("sm_80", "sm_90a"))
+_collection = Collection("libraries", "", ("sm_80", "sm_90a", "sm_120a"))
 program = partial(_collection, per_arch=True, slow=True)
 PROGRAMS = _collection.programs
 

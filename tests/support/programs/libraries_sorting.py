@@ -10,7 +10,7 @@ import numpy as np
 from programs.captured import Arrays, launches
 from programs.program import Collection, Judge
 
-_collection = Collection("libraries", "", ("sm_80", "sm_90a"))
+_collection = Collection("libraries", "", ("sm_80", "sm_90a", "sm_120a"))
 program = partial(_collection, per_arch=True, slow=True)
 PROGRAMS = _collection.programs
 
