@@ -229,7 +229,9 @@ def test_an_interrupted_launch_leaves_a_partial_report(run: Run, monkeypatch: py
     monkeypatch.setattr(Engine, "turn", interrupt)
     outcome = simulate(run)
     assert outcome.status == 130
-    assert outcome.out.startswith("the launch was interrupted; what follows is as far as it came\narray 0 x.npy: ")
+    note, partial = outcome.out.split("  schedule: fair\n")
+    assert note.startswith("add.py:7: note[livelock]: the launch was interrupted after 0 blocks; its threads were here\n")
+    assert partial.startswith("the launch was interrupted; what follows is as far as it came\narray 0 x.npy: ")
 
 
 def test_lines_are_counted_on_demand(run: Run) -> None:
