@@ -140,7 +140,7 @@ def linear_attention(length, D, chunk):
 BOTH = ("sm_80", "sm_90a")
 KERNELS = [
     (product, (96, 128, 256, 64, 64, 32, 3), BOTH),
-    (attention, (1, 2, 192, 64, 64, 64, True, 2), BOTH),
+    (attention, (1, 2, 192, 64, 64, 64, True, 2), (*BOTH, "sm_120a")),
     (linear_attention, (256, 64, 64), BOTH),
     (rms_norm, (24, 256, 8), ("sm_80",)),
 ]

@@ -69,6 +69,11 @@ def attention(rng: np.random.Generator) -> Judge:
     return _attention(rng, _plain, 128)
 
 
+def attention_geforce(rng: np.random.Generator) -> Judge:
+    """The same attention for sm_120a, which hangs in some orders: not among the programs"""
+    return _attention(rng, _described, 256)
+
+
 @program(source="attention_hopper", archs=("sm_90a",))
 def attention_hopper(rng: np.random.Generator) -> Judge:
     """The same attention: tensor copies of four dimensions by a warpgroup of their own, wgmma"""
