@@ -161,7 +161,7 @@ class Endings:
             x.finding("out-of-bounds", message, repair="load the function's address before the call", stop=True)
             return
         blocks = self.engine.blocks
-        self.recursion.enter(x, signature, self._depth(c, signature))
+        self.recursion.enter(x, signature, self._depth(c, signature), len(c.frames))
         carry_in(x, e, signature)
         c.frames = (*c.frames, c.block)
         c.trail = (*c.trail, (0,) * (len(blocks[signature.entry].order) - 1))
@@ -179,7 +179,7 @@ class Endings:
         assert isinstance(e, Call)
         signature = next(s for s in self.machine.program.functions.values() if s.name == blocks[c.block].function)
         depth = self._depth(c, signature) - 1
-        carry_out(x, e, signature, lambda: self.recursion.leave(x, signature, depth))
+        carry_out(x, e, signature, lambda: self.recursion.leave(x, signature, depth, len(c.frames) - 1))
         c.frames, c.trail = c.frames[:-1], c.trail[:-1]
         c.block = caller
         self._go(c, e.back)

@@ -128,7 +128,7 @@ class Engine:
         for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
             first, stop = int(run[0]), int(run[-1]) + 1
             m.shared.reset(first, stop)
-            if m.program.local_size or m.program.uses_alloca:
+            if m.local.size:
                 m.local.reset(first * m.threads, stop * m.threads)
         for hook in m.row_hooks:
             for row in rows.tolist():

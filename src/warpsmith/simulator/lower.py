@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpsmith.assembly.ptx.tree import Function, Variable
+from warpsmith.simulator.call_graph import recursive_functions
 from warpsmith.simulator.cfg import live_in, order_blocks
 from warpsmith.simulator.layout import Area, align_of, each_variable, element_of, size_of
 from warpsmith.simulator.lower_function import FunctionLowering, Shared
@@ -24,10 +25,12 @@ __all__ = ["Operation", "lower"]
 def lower(module: Module, entry: Function, machine: Machine, variables: dict[str, Symbol]) -> Program:
     """Return the program of kernel `entry`; `variables` are the module's variables in global and constant memory."""
     names = {f.name: names_in(f.body or []) for f in module.functions() if f.body is not None}
-    reached = _reached(module, entry, names)
+    tables = {leaf for v in each_variable(module.items) for leaf in names_in([v])}
+    reached = _reached(module, entry, names, tables)
     slots, root = SlotCounter(), Scope()
     root.names.update(variables)
     areas = Shared(machine, slots, slots.take("pred"), [], root, Area(SHARED_START), Area(), Area(), module)
+    areas.recursive = recursive_functions(reached, tables)
     unsized = _shared_variables(module, set[str]().union(*(names[f.name] for f in reached)), areas)
     lowered: dict[str, FunctionLowering] = {}
     bodies = {f.name for f in module.functions() if f.body is not None}
@@ -56,14 +59,14 @@ def lower(module: Module, entry: Function, machine: Machine, variables: dict[str
         any(op.opcode == "alloca" for b in areas.blocks for op in b.operations),
         {n: fl.registers() for n, fl in lowered.items()},
         tuple(sorted(live_in(areas.blocks, lowered[entry.name].entry, set(lowered[entry.name].members)))),
+        areas.frames,
     )
 
 
-def _reached(module: Module, entry: Function, names: dict[str, set[str]]) -> list[Function]:
+def _reached(module: Module, entry: Function, names: dict[str, set[str]], tables: set[str]) -> list[Function]:
     """Return the entry and every function named in a reached body or variable, in the order of discovery."""
     functions = {f.name: f for f in module.functions() if f.body is not None}
     out = [entry]
-    tables = {leaf for v in each_variable(module.items) for leaf in names_in([v])}
     for f in out:
         for name in names[f.name] | tables:
             g = functions.get(name)

@@ -56,6 +56,10 @@ class Shared:
     shared_names: list[tuple[str, int, int]] = field(default_factory=list)
     """(name, address, bytes) of static shared variables, for messages."""
     local_names: list[tuple[str, int, int]] = field(default_factory=list)
+    recursive: frozenset[str] = frozenset()
+    """Functions that may be active more than once."""
+    frames: int = 0
+    """Recursive functions with local variables so far."""
 
 
 LONGEST = 2048
@@ -78,13 +82,15 @@ class FunctionLowering:
         self.used_bytes: int | None = None
         """What `.pragma "used_bytes_mask …"` says of the instruction that follows."""
         before = dict(areas.slots.next), areas.call_params.top, areas.local.top
+        self.frame: int | None = None
+        self.frame_area, self.frame_align = Area(), 1
         self.entry = self.new_block().index
         self.current = areas.blocks[self.entry]
         self._declare_parameters()
         self._declare(function.body or [], self.scope)
         self.slots = tuple((bank, before[0][bank], end) for bank, end in areas.slots.next.items())
         self.param_range = before[1], areas.call_params.top
-        self.local_bytes = areas.local.top - before[2]
+        self.local_bytes = areas.local.top - before[2] if self.frame is None else self.frame_area.top
         self.instructions = InstructionLowering(self)
 
     # --- declarations ---------------------------------------------------------------------------------------------
@@ -127,6 +133,11 @@ class FunctionLowering:
             address = a.shared.place(size_of(v), align_of(v))
             a.shared_names.append((v.name, address, size_of(v)))
             scope.names[v.name] = Symbol("shared", address, element_of(v))
+        elif v.space == "local" and self.function.name in a.recursive:
+            if self.frame is None:
+                self.frame, a.frames = a.frames, a.frames + 1
+            self.frame_align = max(self.frame_align, align_of(v))
+            scope.names[v.name] = Symbol("local", self.frame_area.place(size_of(v), align_of(v)), element_of(v), self.frame)
         elif v.space == "local":
             address = a.local.place(size_of(v), align_of(v))
             a.local_names.append((v.name, address, size_of(v)))
@@ -167,6 +178,8 @@ class FunctionLowering:
             self.slots,
             self.param_range,
             self.local_bytes,
+            self.frame,
+            self.frame_align,
         )
 
     def end(self, ending: Any, following: Block | None = None) -> None:

@@ -14,7 +14,7 @@ from warpsmith.simulator.memory import CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW,
 from warpsmith.simulator.program import Address, Const, Lowered, Pair, Reg, Special, Vector
 from warpsmith.simulator.registers import dtype_of
 from warpsmith.simulator.scope import Register, Scope, Symbol
-from warpsmith.simulator.special import SHARED_ADDRESS, is_special, special_constant, special_vector
+from warpsmith.simulator.special import FRAME_ADDRESS, SHARED_ADDRESS, is_special, special_constant, special_vector
 
 if TYPE_CHECKING:
     from warpsmith.assembly.ptx.isa import OperandSlot
@@ -113,6 +113,8 @@ class OperandLowering:
         dtype = dtype_of(type_) if type_ is not None else np.uint64
         if isinstance(base, Name):
             offset += self._element_offset(base)
+        if isinstance(base, Name) and (found := self.symbol(base)).frame is not None:
+            return Special(f"{FRAME_ADDRESS}{found.frame}+{found.address + offset}", dtype)
         if isinstance(base, Name) and self._differs(found := self.symbol(base)):
             return Special(f"{SHARED_ADDRESS}{found.address + offset}", dtype)
         address = self.symbol(base).address + offset if isinstance(base, Name) else int(base.value) + offset
@@ -151,6 +153,8 @@ class OperandLowering:
         s = self.symbol(base)
         offset = _signed(operand.offset + self._element_offset(base), 32 if s.space != "global" else 64)
         window = _WINDOWS.get(s.space, 0) if slot.space is None else 0
+        if s.frame is not None:
+            return Address(Special(f"{FRAME_ADDRESS}{s.frame}+{s.address}", np.int64), window + offset, inner)
         if self._differs(s):
             return Address(Special(f"{SHARED_ADDRESS}{s.address}", np.int64), window + offset, inner)
         return Address(None, s.address + window + offset, inner)
@@ -158,6 +162,8 @@ class OperandLowering:
     def operand(self, slot: OperandSlot, operand: Operand) -> Lowered:
         """Return any operand of an instruction as its slot says."""
         if slot.kind == "address":
+            if isinstance(operand, Name):  # `a[1]`, which needs no brackets around it (PTX ISA 6.4.2)
+                operand = AddressOperand(operand, operand.offset)
             assert isinstance(operand, AddressOperand)
             return self.address(operand, slot)
         if slot.kind == "immediate":

@@ -44,6 +44,9 @@ DEVICE_HEAP = 256 << 20
 """Bytes that `malloc` of device code hands out; more gives a null pointer, as on a GPU (whose limit is 8 MiB unless set)."""
 LOCAL_HEAP = 1024
 """Bytes of local memory per thread for `alloca`, where a program uses it."""
+LOCAL_FRAMES = 16 << 10
+"""Bytes of local memory per thread for the local variables of recursive functions, where a program has some: a GPU's stack has
+1,024 bytes unless `cuCtxSetLimit` gives it more."""
 _nothing = Operation("machine", lambda *_: None, (), ())
 
 
@@ -112,14 +115,17 @@ class Machine:
         self.shared.allocations = [Allocation(f"shared variable `{n}`", a, s) for n, a, s in program.shared_names]
         if self.dynamic_shared:
             self.shared.allocations.append(Allocation("dynamic shared memory", program.dynamic_start, self.dynamic_shared))
-        heap = LOCAL_HEAP if program.uses_alloca else 0
+        heap = (LOCAL_HEAP if program.uses_alloca else 0) + (LOCAL_FRAMES if program.frames else 0)
         self.local = RowMemory("local", rows * self.threads, 0, program.local_size + heap, defined=not self.checking)
         self.local.allocations = [Allocation(f"local variable `{n}`", a, s) for n, a, s in program.local_names]
         self.call_params = RowMemory("param", rows * self.threads, 0, program.call_param_size, defined=True)
         self.params = _parameter_space(parameters)
         self.registers = Registers(program.slots, rows, self.threads)
         self.local_top = np.full((rows, self.threads), program.local_size, np.int64)
-        """Per thread: where the next `alloca` goes."""
+        """Per thread: where the next `alloca` goes, or the local variables of a recursive function."""
+        self.stacks = bool(program.frames or program.uses_alloca)
+        self.frames = np.zeros((program.frames, rows, self.threads), np.int64)
+        """Per recursive function with local variables and thread: where those of its innermost call begin."""
         self.live = np.zeros((rows, self.threads), np.bool_)
         """Threads that have not ended."""
         self.row_cta = np.full(rows, -1, np.int64)

@@ -329,3 +329,5 @@ class Program:
     """By function: its registers by name; of names that several scopes declare, the first."""
     undefined_at_entry: tuple[tuple[str, int], ...] = ()
     """Registers (bank, slot) that may be read before they are written."""
+    frames: int = 0
+    """Functions with local variables that may be active more than once."""

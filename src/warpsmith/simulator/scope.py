@@ -38,6 +38,8 @@ class Symbol:
     address: int
     element: int = 1
     """Bytes of the fundamental type: what an index counts, also in arrays of several dimensions and of vectors, as in ptxas."""
+    frame: int | None = None
+    """Of local variables of a recursive function: the number of its frames, from whose start the address counts."""
 
 
 @final
@@ -71,6 +73,9 @@ class Signature:
     """Its bytes of function parameter memory."""
     local_bytes: int = 0
     """Bytes of local variables."""
+    frame: int | None = None
+    """Number of its frames, where it may be active more than once and has local variables."""
+    frame_align: int = 1
 
 
 Entity = Register | Symbol | Label | Targets

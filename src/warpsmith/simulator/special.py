@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from warpsmith.simulator.machine import Machine
 
 __all__ = [
+    "FRAME_ADDRESS",
     "SHARED_ADDRESS",
     "is_moving",
     "is_special",
@@ -29,6 +30,8 @@ __all__ = [
 
 SHARED_ADDRESS = "shared+"
 """Name, with an offset behind it, of what is not a register of PTX: that offset as each CTA of a cluster addresses it."""
+FRAME_ADDRESS = "frame+"
+"""Name, with the number of a recursive function and an offset behind it: that offset in the frame of its innermost call."""
 _AXES = "xyz"
 _VECTORS = {
     "%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid",
@@ -118,6 +121,9 @@ def _lane_mask(name: str, lane: Any) -> Any:
 
 def special_now(name: str, x: Lanes) -> Any:
     """Return a special register that moves with time: clocks count the instructions executed so far."""
+    if name.startswith(FRAME_ADDRESS):
+        frame, _, offset = name.removeprefix(FRAME_ADDRESS).partition("+")
+        return x.machine.frames[int(frame), x.c0 : x.c1, x.t0 : x.t1] + int(offset)
     cycles = x.machine.now()
     nanoseconds = x.machine.start_time + cycles
     value = {
@@ -139,4 +145,4 @@ def wall_time() -> int:
 
 def is_moving(name: str) -> bool:
     """Say whether the register changes while a thread runs."""
-    return name in _NOW
+    return name in _NOW or name.startswith(FRAME_ADDRESS)

@@ -63,6 +63,10 @@ one devices.sm_90 devices -arch=sm_90
 one devices.sm_120 devices -arch=sm_120
 one hopper.sm_90a.lines hopper -arch=sm_90a -lineinfo
 one hopper.sm_120a hopper -arch=sm_120a
+one recursion.sm_80 recursion -arch=sm_80
+one recursion.sm_90a.lines recursion -arch=sm_90a -lineinfo
+one recursion.sm_120a recursion -arch=sm_120a
+one recursion.sm_90.debug recursion -arch=sm_90 -G
 one refused.sm_90.relocatable refused -arch=sm_90 -rdc=true
 one libraries.sm_80 libraries -arch=sm_80
 one libraries.sm_90a.lines libraries -arch=sm_90a -lineinfo
