@@ -38,6 +38,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"(bra|brx|call|ret|exit)\b", "control flow: programs with loops execute it; it has no result of its own"),
     (r"(trap|brkpt)\b", "ends the kernel"),
     (r"setmaxnreg\b", "needs a kernel built for a count of registers; the attention kernels execute it"),
+    (r"mov\.v[24]\b", "copies whole vectors, which only GCC writes; its programs were compared with a GPU (programs.md)"),
     (r"mov\b", "copies registers: every program executes it"),
     (r"discard\b", "leaves memory undefined"),
     (r"ld\.(.*\.)?param::func\.(.*\.)?b128", "ptxas 13.0 and 13.5 load its lower half only"),

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from ctypes import c_int, c_size_t
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +29,7 @@ from programs.every import PROGRAMS
 from programs.program import Launch, Program, run
 from ptx_corpus import sample_text
 from warpsmith.hardware.gpu_run import prepare as on_device
+from warpsmith.launch.driver import driver
 from warpsmith.toolchain import find_tool
 
 PREFERRED = ("sm_90a.lines", "sm_90a", "sm_90", "sm_80")
@@ -94,6 +96,10 @@ def three(shape: Any) -> tuple[int, int, int]:
     return x, y, z
 
 
+_STACK = 16 << 10
+"""Bytes of stack for each thread: what the simulator gives to recursive functions."""
+
+
 def launch_once(launch: Launch, cubin: bytes, kernel: str) -> Any:
     args = [np.float32(a) if type(a) is float else a for a in launch.args]
     with captured() as out:
@@ -101,6 +107,7 @@ def launch_once(launch: Launch, cubin: bytes, kernel: str) -> Any:
             cubin, kernel, grid=three(launch.grid), block=three(launch.block), args=args, cluster=three(launch.cluster or 1),
             dynamic_shared=launch.shared,
         )  # fmt: skip
+        driver().call("cuCtxSetLimit", c_int(0), c_size_t(_STACK))
         prepared.run()
     prepared.free()
     return out

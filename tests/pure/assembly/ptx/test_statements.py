@@ -56,6 +56,7 @@ KNOWN = {
     ".global .b8 zz[4] = {0f3F800000};": "ptxas takes the bits of a float for a byte",
     "mov.u32 %r1, 0x1ffffffffffffffff;": "65 bits: ptxas drops the highest here, and complains about other such constants",
     "bfe.u32 %u32_0, %u32_1, %f16x2_0, %f16x2_1;": "ptxas takes no .f16x2 register for position and length",
+    "mov.f32 v2b.z, v4.w;": "a vector of two has no .z; ptxas makes it a register of its own",
 }
 """Where the checker differs from ptxas, with the reason."""
 
