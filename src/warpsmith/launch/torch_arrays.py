@@ -38,6 +38,7 @@ _address, _device, _contiguous = torch.Tensor.data_ptr, torch.Tensor.get_device,
 _kind = attrgetter("dtype", "shape", "requires_grad")
 _Guards: Any = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "TensorGuards", None)
 _empty_cuda: Any = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "_empty_strided_cuda", None)
+_current: Any = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 _THROUGH = {"bfloat16": torch.uint16, "float8_e4m3fn": torch.uint8, "float8_e5m2": torch.uint8, "float8_e8m0fnu": torch.uint8}
 """Types numpy does not have -> the type whose bits numpy sees."""
@@ -122,16 +123,18 @@ class TorchArrays:
     def allocator(self, shape: tuple[int, ...], dtype: str, device: int, column_major: bool) -> Callable[[], Any]:
         """Return a function that makes an uninitialised tensor.
 
-        On a GPU that is the only one this is the allocation of torch's own compiled code, which is quicker than `torch.empty`;
-        as there, `torch.utils.deterministic.fill_uninitialized_memory` does not fill it.
+        On the current device this is the allocation of torch's own compiled code, which is quicker than `torch.empty` and takes
+        no device; as there, `torch.utils.deterministic.fill_uninitialized_memory` does not fill it.
         """
         where, kind = torch.device("cuda", device) if device >= 0 else torch.device("cpu"), _DTYPES[dtype]
-        if device == 0 and not column_major and _empty_cuda is not None and torch.cuda.device_count() == 1:
-            steps = tuple(math.prod(max(1, extent) for extent in shape[i + 1 :]) for i in range(len(shape)))
-            return partial(_empty_cuda, shape, steps, kind)
         if not column_major:
             empty = torch.empty
-            return lambda: empty(shape, dtype=kind, device=where)
+            if device < 0 or _empty_cuda is None:
+                return lambda: empty(shape, dtype=kind, device=where)
+            steps = tuple(math.prod(max(1, extent) for extent in shape[i + 1 :]) for i in range(len(shape)))
+            if torch.cuda.device_count() == 1:
+                return partial(_empty_cuda, shape, steps, kind)
+            return lambda: _empty_cuda(shape, steps, kind) if _current() == device else empty(shape, dtype=kind, device=where)
         strides = tuple(int(np.prod(shape[:i], dtype=np.int64)) for i in range(len(shape)))
         return lambda: torch.empty_strided(shape, strides, dtype=kind, device=where)
 

@@ -28,8 +28,8 @@ class Dest:
         """Dtype of the operand."""
         self.bank = bank
         self.slot = slot
-        self.undefined: NDArray[np.bool_] | None = None
-        """Its undefined flags, while undefined values are tracked."""
+        self.undefined: NDArray[np.uint8] | None = None
+        """Masks of its undefined bytes, while undefined values are tracked."""
 
 
 @final

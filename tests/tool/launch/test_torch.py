@@ -228,9 +228,23 @@ def test_on_the_only_gpu_outputs_come_from_the_allocation_of_compiled_code(
     assert (made.shape, made.stride(), made.dtype) == (expected.shape, expected.stride(), expected.dtype)
     assert len(asked) == 1
     torch_arrays.ARRAYS.allocator(shape, "float32", -1, column_major=False)()
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    torch_arrays.ARRAYS.allocator(shape, "float32", 0, column_major=False)
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("device", [0, 1])
+def test_of_several_gpus_only_the_current_one_allocates_as_compiled_code_does(
+    device: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(torch_arrays, "_empty_cuda", lambda *given: asked.append(given))
+    monkeypatch.setattr(torch, "empty", lambda shape, dtype, device: asked.append(device))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    allocate = torch_arrays.ARRAYS.allocator((2, 3), "float32", device, column_major=False)
+    for current in (0, 1):
+        monkeypatch.setattr(torch_arrays, "_current", lambda current=current: current)
+        allocate()
+    assert asked[device] == ((2, 3), (3, 1), torch.float32)
+    assert asked[1 - device] == torch.device("cuda", device)
 
 
 def test_outputs_are_allocated_for_every_launch(pretended: RecordingDriver, monkeypatch: pytest.MonkeyPatch) -> None:
