@@ -9,6 +9,7 @@ ld.global.f32 %f1, [%rd1+4];   →       def run(x):
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -23,6 +24,7 @@ from warpsmith.simulator.binding import (
     special,
     special_moving,
     whole_row,
+    wide_dtype,
     width_of,
 )
 from warpsmith.simulator.collectives import COLLECTIVES, is_collective
@@ -208,7 +210,7 @@ class Writer:
             tracking.propagate(self, op, decided=flags)
 
     def _whole(self, operand: Reg, many: int | None, step: int) -> Callable[[Lanes], Any]:
-        return whole_row(operand) if many is None else rows(operand, many, step)
+        return whole_row(operand) if many is None else rows(replace(operand, dtype=wide_dtype(operand)), many, step)
 
     def where(self) -> str:
         """Return the `where=` argument of the current mask."""
