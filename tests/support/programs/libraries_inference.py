@@ -38,7 +38,8 @@ def _marlin(rng: np.random.Generator, name: str, rows: int) -> Judge:
     held = scales.reshape(-1, 8, 8).swapaxes(1, 2).reshape(scales.shape)
     c, sums, locks = np.zeros((rows, n), F16), np.zeros(1 << 16, np.float32), np.zeros(64, np.int32)
     arrays = {"a": a, "weights": _marlin_weights(q), "c": c, "sums": sums, "scales": np.ascontiguousarray(held)}
-    yield from launches("libraries", name, {**arrays, "zeros": np.zeros(1, np.int32), "locks": locks})
+    arrays = {**arrays, "zeros": np.zeros(1, np.int32), "locks": locks}
+    yield from launches("libraries", name, arrays, unlike="sums" if rows % 16 else "")  # of rows that nobody loads, too
     weights = ((q - 8).astype(float) * np.repeat(scales.astype(float), group, axis=0)).astype(F16).astype(float)
     want = a.astype(float) @ weights
     assert np.abs(c.astype(float) - want).max() < 2.0**-9 * np.abs(want).max()
