@@ -11,7 +11,7 @@ import click
 from warpsmith.assembly.ptx import parse, parse_file
 from warpsmith.assembly.ptx.check import check
 from warpsmith.assembly.ptx.miscompiled import miscompiled_here
-from warpsmith.assembly.ptx.tree import Instruction, Scope
+from warpsmith.assembly.ptx.walk import each_instruction
 from warpsmith.base.errors import CompilationError, InputError, PtxError
 from warpsmith.cli.explore import describe, exploration_json, explore_target, kernel_text
 from warpsmith.cli.load import is_python, load_kernel
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from warpsmith.assembly.ptx import Module
-    from warpsmith.assembly.ptx.tree import Statement
     from warpsmith.base.errors import Problem
     from warpsmith.base.findings import Finding
     from warpsmith.simulator.explore import Exploration
@@ -95,7 +94,7 @@ def command(
     findings = (*notes, *(found.distinct() if found else ()))
     if sarif_file is not None:
         write_whole(sarif_file, sarif(findings, (*over, *(found.suppressed if found else ()))))
-    count = _instructions([s for f in module.functions() for s in f.body or []]) if module else 0
+    count = sum(1 for f in module.functions() for _ in each_instruction(f.body or [])) if module else 0
     if as_json:
         print_json(
             {
@@ -156,10 +155,6 @@ def _ask(text: str, name: str) -> Sequence[Finding]:
         return compile_ptx(text, name=name).findings
     except CompilationError as error:
         return error.findings
-
-
-def _instructions(body: Sequence[Statement]) -> int:
-    return sum(_instructions(s.body) if isinstance(s, Scope) else isinstance(s, Instruction) for s in body)
 
 
 def _plural(count: int, noun: str) -> str:

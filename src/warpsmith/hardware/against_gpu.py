@@ -18,7 +18,7 @@ import numpy as np
 
 from warpsmith.assembly.ptx.miscompiled import miscompiled_here
 from warpsmith.assembly.ptx.printer import print_module
-from warpsmith.assembly.ptx.tree import Instruction
+from warpsmith.assembly.ptx.walk import each_instruction
 from warpsmith.base.device import device_for
 from warpsmith.base.errors import CapabilityError
 from warpsmith.hardware.gpu_launch import arch_for_gpu, launch_on_gpu
@@ -33,10 +33,10 @@ from warpsmith.simulator.write_watch import watching
 from warpsmith.toolchain import compile_ptx
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from warpsmith.assembly.ptx import Module
-    from warpsmith.assembly.ptx.tree import Function
+    from warpsmith.assembly.ptx.tree import Function, Instruction
     from warpsmith.hardware.gpu_launch import GpuResult
     from warpsmith.simulator import SimulationResult
 
@@ -133,18 +133,10 @@ def excluded(module: Module, kernel: str) -> tuple[str, ...]:
     """Return what in a kernel's module may differ from launch to launch, each with its place."""
     out: dict[str, None] = {}
     for function in module.functions():
-        for i in _instructions(function.body or []):
+        for i in each_instruction(function.body or []):
             if reason := _reason(i):
                 out[f"{reason}: `{i.mnemonic}`{f' at {i.place}' if i.place else ''}"] = None
     return tuple(out)
-
-
-def _instructions(statements: Sequence[Any]) -> Iterator[Instruction]:
-    for s in statements:
-        if isinstance(s, Instruction):
-            yield s
-        elif body := getattr(s, "body", None):
-            yield from _instructions(body)
 
 
 def _reason(i: Instruction) -> str:
@@ -223,7 +215,7 @@ def _compiles_unoptimised(tree: Module, ptxas: tuple[str, ...]) -> bool:
     """Say whether `-O0` is another program, and one that means the same."""
     if "-O0" in ptxas or "-g" in ptxas:
         return False
-    opcodes = {i.mnemonic.partition(".")[0] for f in tree.functions() for i in _instructions(f.body or [])}
+    opcodes = {i.mnemonic.partition(".")[0] for f in tree.functions() for i in each_instruction(f.body or [])}
     return opcodes.isdisjoint(_NOT_FOR_O0)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warpsmith.assembly.ptx.tree import CallArguments, Function, Instruction, Name, Scope, Statement
+from warpsmith.assembly.ptx.tree import CallArguments, Function, Name
+from warpsmith.assembly.ptx.walk import each_instruction
 from warpsmith.simulator.names import names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
 __all__ = ["recursive_functions"]
 
@@ -24,7 +25,7 @@ def recursive_functions(functions: Iterable[Function], listed: Collection[str]) 
     taken, indirect = set(listed), set[str]()
     for name, body in bodies.items():
         targets = called.setdefault(name, set())
-        for s in _instructions(body):
+        for s in each_instruction(body):
             target = next((o for o in s.operands if isinstance(o, Name)), None) if s.opcode == "call" else None
             if target is None:
                 taken |= names_in([s])
@@ -48,11 +49,3 @@ def _reached(name: str, called: dict[str, set[str]]) -> set[str]:
             out.add(target)
             work.append(target)
     return out
-
-
-def _instructions(body: Iterable[Statement]) -> Iterator[Instruction]:
-    for s in body:
-        if isinstance(s, Instruction):
-            yield s
-        elif isinstance(s, Scope):
-            yield from _instructions(s.body)

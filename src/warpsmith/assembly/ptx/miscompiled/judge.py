@@ -9,16 +9,15 @@ from warpsmith.assembly.ptx.flow import Flow
 from warpsmith.assembly.ptx.miscompiled.patterns import PATTERNS
 from warpsmith.assembly.ptx.miscompiled.table import Entry, release, table
 from warpsmith.assembly.ptx.print_items import print_statement
-from warpsmith.assembly.ptx.tree import Instruction, Scope
+from warpsmith.assembly.ptx.walk import each_instruction
 from warpsmith.base.findings import Finding, Related, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Container, Sequence
 
     from warpsmith.assembly.ptx.flow import Step
     from warpsmith.assembly.ptx.miscompiled.table import Release
     from warpsmith.assembly.ptx.module import Module
-    from warpsmith.assembly.ptx.tree import Statement
 
 __all__ = ["KIND", "miscompiled"]
 
@@ -38,7 +37,7 @@ def miscompiled(module: Module, ptxas: str | None = None, options: Sequence[str]
     wanted = {entry: judged for entry in entries if (judged := _judged(entry, ptxas, options))}
     out: list[Finding] = []
     for function in module.functions():
-        mnemonics = {i.mnemonic for i in _instructions(function.body or ())}
+        mnemonics = {i.mnemonic for i in each_instruction(function.body or ())}
         looked_at = {m: found for m in mnemonics if (found := _looking_at(m, wanted, mnemonics))}
         if not looked_at:
             continue
@@ -62,14 +61,6 @@ def _looking_at(mnemonic: str, wanted: Container[Entry], mnemonics: set[str]) ->
 @lru_cache(maxsize=20_000)
 def _candidates(mnemonic: str) -> tuple[Entry, ...]:
     return tuple(entry for entry in table().entries if entry.looks_at.fullmatch(mnemonic))
-
-
-def _instructions(body: Sequence[Statement]) -> Iterator[Instruction]:
-    for s in body:
-        if isinstance(s, Instruction):
-            yield s
-        elif isinstance(s, Scope):
-            yield from _instructions(s.body)
 
 
 def _judged(entry: Entry, ptxas: str | None, options: Sequence[str]) -> tuple[Severity, str] | None:
